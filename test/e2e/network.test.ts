@@ -259,7 +259,7 @@ describe("NetworkPolicies", () => {
     const manifest = functionManifest("lazy", answering("far"), lazy, { namespace: "shop" });
     await platform.k("apply -f -", manifest);
     await platform.k("wait --for=condition=Running function/lazy -n shop --timeout=90s");
-    // Its Pods have no other host: nobody would ask there for what is demanded of its callers.
+    // Its Pods have no other host, where a caller would be asked for what it needs.
     for (const host of ["lazy-00001-private.shop", "lazy-00001.shop"])
       expect(await platform.call(host)).toMatchObject({ status: 404 });
     const isLazyHeard = (heard: boolean) =>

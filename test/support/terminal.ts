@@ -22,7 +22,7 @@ export interface InTerminal {
   ended: Promise<number>;
 }
 
-/** Runs `spry` with these arguments. Afterwards the terminal's settings must be what they were: another exit code tells. */
+/** Runs `spry` with these arguments. Afterwards the terminal's settings must be what they were; another exit code shows that. */
 export function inTerminal(
   args: readonly string[],
   { cwd, env = {} }: { cwd: string; env?: NodeJS.ProcessEnv },

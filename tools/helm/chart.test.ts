@@ -79,7 +79,7 @@ describe.skipIf(!existsSync(program))(
         },
       ],
       [
-        "events in NATS servers of somebody else",
+        "events in NATS servers of another owner",
         {
           eventing: {
             enabled: true,

@@ -356,7 +356,7 @@ test("what cannot be reached is 503 with its reason, and disturbs no other", asy
 
   expect((await ask(`${base}/namespaces/default/things/cut`)).status).toBe(503);
   const things = `${base}/namespaces/default/things`;
-  // As kube-aggregator does it: what has no Location sends nobody elsewhere.
+  // As kube-aggregator does it: what has no Location redirects no one.
   for (const [name, status] of [
     ["redirected", 502],
     ["unchanged", 304],

@@ -31,7 +31,7 @@ test("a result is not sent into a namespace that was made again under the name o
   await queue.append([
     result("former", "of-the-former-one"),
     result("present", metadata.uid),
-    // Kept before namespaces were told apart.
+    // Kept before namespaces were distinguished.
     result("unknown", undefined),
   ]);
 

@@ -13,7 +13,7 @@ export const knativeLabels = {
   routingState: `${prefix}routingState`,
   /** `cluster-local` takes a Route's host from the outside. */
   visibility: "networking.knative.dev/visibility",
-  /** `Private` or `Public`, on the Services of a Revision: nobody calls these by their names. */
+  /** `Private` or `Public`, on the Services of a Revision, which no one calls by their names. */
   serviceType: "networking.internal.knative.dev/serviceType",
 } as const;
 

@@ -9,7 +9,7 @@ const maxPods = 256;
 const maxOfPod = 20;
 const maxPath = 200;
 
-/** Which requests Pods have broken off lately: whoever sees a Pod's end can name them in its log. */
+/** Which requests Pods have broken off lately, so that they can be named in the log of a Pod that has ended. */
 export class BrokenRequests {
   readonly #clock: Clock;
   readonly #pods = new Map<string, { request: BrokenRequest; at: number }[]>();

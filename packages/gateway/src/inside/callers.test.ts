@@ -187,7 +187,7 @@ describe.each(Object.entries(shapes))("at the address for everybody, on a %s", (
     expect(await everyone((address) => front(address, host))).toEqual(all);
   });
 
-  test("a policy keeps Pods away that it does not admit, and nobody else", async () => {
+  test("a policy keeps Pods away that it does not admit, and no one else", async () => {
     await policy({ podSelector: { matchLabels: { app: "a" } }, ingress: [{ from: [ofShop] }] });
     await expect
       .poll(() => everyone((address) => front(address, host)))

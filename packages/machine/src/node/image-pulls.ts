@@ -43,7 +43,7 @@ export class ImagePulls {
     try {
       this.#namespaceUid ??= await this.#options.namespaceUid();
     } catch {
-      // Whoever needs it asks again.
+      // A caller that needs it asks again.
     }
   }
 

@@ -112,7 +112,7 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
         ]),
         language.of(languageOf(options.language)),
         EditorView.updateListener.of((update) => {
-          // What the page sets is no news to it: an older text, of an earlier rendering, would come back as the person's.
+          // What the page itself has set is not reported: the text of an earlier rendering would come back as if it had been typed.
           const isTyped = update.transactions.some(
             (each) => each.docChanged && !each.annotation(isFromPage),
           );

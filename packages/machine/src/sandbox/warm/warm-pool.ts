@@ -9,7 +9,7 @@ import { Demand } from "./demand.ts";
 import { copyRuntime, type IsShipped, type RuntimeCopy } from "./runtime-copy.ts";
 import { warmDir, type WarmProcess } from "./warm-process.ts";
 
-/** After a start, before the next process is made ready: whoever waits for that start has an answer by then. */
+/** After a start, before the next process is made ready: who waits for that start has an answer by then. */
 const pauseMs = 1_000;
 /** How often it is looked at whether fewer are needed. */
 const lookMs = 30_000;
