@@ -487,11 +487,15 @@ test("of two issuers of a rule, neither can sign for the other, whatever the key
   }
 });
 
-test.each<[what: string, own: "good" | "forged" | undefined, other: "good" | "forged" | undefined, decision: string]>([
+type Given = "good" | "forged" | "long" | undefined;
+
+test.each<[what: string, own: Given, other: Given, decision: string]>([
   ["one issuer's token at its place", "good", undefined, "allowed"],
   ["good ones at both places", "good", "good", "allowed"],
   ["a forged one at the other issuer's place", "good", "forged", badSignature],
   ["a forged one at the first place", "forged", "good", badSignature],
+  ["one that is too long at the other's", "good", "long", "401 the token is malformed"],
+  ["only one that is too long", undefined, "long", "403 the request has no token"],
   ["none", undefined, undefined, "403 the request has no token"],
 ])("with issuers at different places, %s: %s and %s", async (_, own, other, decision) => {
   const set = { keys: [await publicKey("ec")] };
@@ -501,8 +505,9 @@ test.each<[what: string, own: "good" | "forged" | undefined, other: "good" | "fo
     { issuer, jwksUri, fromHeaders: [{ name: "x-token" }] },
     { issuer: "https://other.example", jwksUri },
   ];
-  const make = async (iss: string, kind: "good" | "forged" | undefined) => {
+  const make = async (iss: string, kind: Given) => {
     if (kind === undefined) return undefined;
+    if (kind === "long") return "a".repeat(20_000);
     const pair = kind === "good" ? pairs.ec : await generateKeyPair("ES256");
     return token({ pair, claims: { iss } });
   };

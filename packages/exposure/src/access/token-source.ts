@@ -13,8 +13,9 @@ const maxTokenLength = 16 * 1024;
 
 /**
  * The tokens that an authentication takes from a request, from each of its headers and parameters, or by default from
- * `Authorization: Bearer` and `access_token` (Istio's RequestAuthentication). All of them have to be good, as for Envoy: the Service
- * may read another one than the first. A parameter that is there twice makes a text that is no token, as a header does.
+ * `Authorization: Bearer` and `access_token` (Istio's RequestAuthentication). All of them have to be good: the Service may read
+ * another one than the first. The values of a repeated parameter are joined, as those of a header are, and are not a valid token.
+ * A text that is too long is returned as an empty one, which is not valid either.
  */
 export function tokensFor(
   { fromHeaders = [], fromParams = [] }: TokenAuthentication,
@@ -31,9 +32,7 @@ export function tokensFor(
     ...params.map((name) => values.getAll(name).join(", ")),
   ]);
   const tokens = [...found].filter((token) => token !== undefined && token !== "") as string[];
-  // One that is too long is none, but must not pass alongside one that is good.
-  const bounded = tokens.map((token) => (token.length > maxTokenLength ? "" : token));
-  return bounded.some(Boolean) ? bounded : [];
+  return tokens.map((token) => (token.length > maxTokenLength ? "" : token));
 }
 
 /** Without a prefix the whole value is the token; `Bearer ` may precede it, which the original calls the default. */
