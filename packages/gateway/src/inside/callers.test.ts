@@ -174,7 +174,7 @@ const overHttp2 = async (localAddress: string, authority: string): Promise<numbe
 
 describe.each(Object.entries(shapes))("at the address for everybody, on a %s", (name, shape) => {
   const host = "hello.default.svc.cluster.local";
-  /** Of them, those at 127.0.9.9 and 127.0.0.1 are no Pods. */
+  /** 127.0.9.9 and 127.0.0.1 are not addresses of Pods; the others are. */
   const pods = { "9.1": 403, "9.2": 403, "9.3": 403, "9.9": 200, "0.1": 200 };
 
   beforeEach(async () => {
@@ -290,6 +290,16 @@ describe.each(Object.entries(shapes))("at the address for everybody, on a %s", (
     await expect
       .poll(() => everyone((address) => front(address, "left.default.svc")))
       .toEqual(pods);
+  });
+
+  test("a Service whose endpoints are another namespace's Pods is kept by that namespace's policies", async () => {
+    const backend = await bench.pod((_request, response) => response.end("in"));
+    await bench.service("left");
+    await bench.endpoints([backend], [], "left");
+    await podAt(backend.address, "bank", { app: "vault" });
+    await policy({ podSelector: {}, ingress: [] }, "bank");
+    await expect.poll(() => front("127.0.9.2", "left.default.svc")).toBe(403);
+    expect(await front("127.0.9.1", "left.default.svc")).toBe(403);
   });
 
   test("a host of an APIRule is open to whom its rules admit", async () => {

@@ -34,6 +34,8 @@ interface Isolated {
 }
 
 const maxRetryMs = 1_000;
+/** Index of all policies that isolate Pods, wherever they are. */
+const ofAny = "isolating";
 
 /**
  * Who may call what the gateway leads to: for the network, the Pods that it calls are called by the gateway, so that their
@@ -52,7 +54,10 @@ export class Callers {
       clock,
       log,
       maxRetryMs,
-      indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
+      indexes: {
+        namespace: ({ metadata }) => [metadata.namespace ?? ""],
+        [ofAny]: (policy) => (isolates(policy) ? [ofAny] : []),
+      },
     });
     void this.#policies.run(signal);
   }
@@ -62,8 +67,8 @@ export class Callers {
   }
 
   /**
-   * Whether a caller inside may reach everything that this Route, or Function, leads to; at once where no policy is about
-   * it. Where a policy asks for Pods, none but Pods are admitted.
+   * Whether a caller inside may reach everything that this Route, Function or Service leads to; at once where no policy is
+   * about it. Where a policy asks for Pods, none but Pods are admitted.
    */
   mayCall(key: ObjectKey, connection: Connection): boolean | Promise<boolean> {
     return this.#mayCall(key, connection, (peers, address) => peers.callerAt(address));
@@ -84,18 +89,16 @@ export class Callers {
 
   /** Whether Pods of a Function may call a Service, of whichever kind; also where neither has any at present. */
   maySend(fn: ObjectKey, service: ObjectKey): boolean | Promise<boolean> {
-    const policies = this.#policiesOf(service);
-    if (policies.length === 0) return true;
+    if (!this.#isAnyIsolated) return true;
     return this.#known().then((peers) => {
       const called = this.#called(service, peers);
       // What its Pods will be is not known: it could be what a policy isolates.
-      if (called.length === 0) return false;
-      const [namespace = ""] = fn.split("/");
+      if (called.length === 0) return this.#policiesIn(namespaceOf(service)).length === 0;
       const labels = this.#called(fn, peers).map((own) => own.labels);
       const callers = (labels.length > 0 ? labels : [{}]).map((own) =>
-        peers.callerOf(namespace, own),
+        peers.callerOf(namespaceOf(fn), own),
       );
-      const isolated = isolatedOf(policies, called);
+      const isolated = this.#isolated(called);
       return callers.every((caller) => areAdmitted(isolated, caller));
     });
   }
@@ -105,15 +108,14 @@ export class Callers {
     connection: Connection,
     callerOf: (peers: Peers, address: string) => Caller | undefined,
   ): boolean | Promise<boolean> {
-    const policies = this.#policiesOf(key);
-    if (policies.length === 0) return true;
+    if (!this.#isAnyIsolated) return true;
     const called = calledBy(this.#deps, key);
-    if (called.length > 0 && isolatedOf(policies, called).length === 0) return true;
+    if (called.length > 0 && this.#isolated(called).length === 0) return true;
     const address = (connection.remoteAddress ?? "").replace(/^::ffff:/, "");
     if (this.#isMachine(address, connection)) return true;
     return this.#known().then((peers) => {
       const caller = callerOf(peers, address);
-      return !caller || areAdmitted(isolatedOf(policies, this.#called(key, peers)), caller);
+      return !caller || areAdmitted(this.#isolated(this.#called(key, peers)), caller);
     });
   }
 
@@ -122,8 +124,19 @@ export class Callers {
     return called.length > 0 ? called : calledAt(this.#deps, peers, key);
   }
 
-  #policiesOf(key: ObjectKey): NetworkPolicy[] {
-    const [namespace = ""] = key.split("/");
+  /** By the policies of the Pods' own namespaces: endpoints may be Pods of another one than the Service's. */
+  #isolated(called: readonly Called[]): Isolated[] {
+    return called.flatMap((each) => {
+      const policies = isolating(this.#policiesIn(each.namespace), each);
+      return policies.length > 0 ? [{ called: each, policies }] : [];
+    });
+  }
+
+  get #isAnyIsolated(): boolean {
+    return this.#policies.byIndex(ofAny, ofAny).length > 0;
+  }
+
+  #policiesIn(namespace: string): NetworkPolicy[] {
     return this.#policies.byIndex("namespace", namespace).filter(isolates);
   }
 
@@ -141,12 +154,7 @@ export class Callers {
   }
 }
 
-function isolatedOf(policies: readonly NetworkPolicy[], called: readonly Called[]): Isolated[] {
-  return called.flatMap((each) => {
-    const own = isolating(policies, each);
-    return own.length > 0 ? [{ called: each, policies: own }] : [];
-  });
-}
+const namespaceOf = (key: ObjectKey): string => key.split("/")[0] ?? "";
 
 function areAdmitted(isolated: readonly Isolated[], caller: Caller): boolean {
   return isolated.every(({ called, policies }) => admits(policies, called, caller));
