@@ -11,7 +11,7 @@ export class ShippedRuntimes {
   #source: { registry: RegistryClient; images: readonly string[] } | undefined;
   #digests: Promise<ReadonlySet<string>> | undefined;
 
-  /** `scratch`: a directory that does not exist, in which the images are unpacked, one at a time. */
+  /** `scratch`: a directory for this alone, in which the images are unpacked, one at a time. */
   constructor(scratch: string, log: Logger) {
     this.#scratch = scratch;
     this.#log = log;
@@ -37,6 +37,8 @@ export class ShippedRuntimes {
     images: readonly string[];
   }): Promise<ReadonlySet<string>> {
     const digests = new Set<string>();
+    // What a platform that was killed has left.
+    await rm(this.#scratch, { recursive: true, force: true });
     for (const [index, image] of images.entries()) {
       const rootDir = path.join(this.#scratch, String(index));
       try {
@@ -51,6 +53,7 @@ export class ShippedRuntimes {
         await rm(rootDir, { recursive: true, force: true });
       }
     }
+    await rm(this.#scratch, { recursive: true, force: true });
     return digests;
   }
 }
