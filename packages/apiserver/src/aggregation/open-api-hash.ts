@@ -6,7 +6,7 @@ interface Index {
 
 /**
  * What stands for the document of a group and version in a server's `/openapi/v3`: the hash that its URL has there, or one of
- * that URL. Undefined when the server lists none. Throws for a text that is no JSON.
+ * that URL. Undefined when the server lists none. Throws for a text that is not JSON.
  */
 export function openApiHashIn(index: string, key: string): string | undefined {
   const url = (JSON.parse(index) as Index | null)?.paths?.[key]?.serverRelativeURL;

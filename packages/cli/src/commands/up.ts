@@ -47,7 +47,7 @@ export interface UpOptions {
 const exampleFile = path.resolve(import.meta.dirname, "../../../../examples/hello/function.yaml");
 const exampleTimeoutMs = 120_000;
 
-/** Runs the platform until SIGINT or SIGTERM; what supervisors send is no failure. */
+/** Runs the platform until SIGINT, which ends with 130, or SIGTERM, which supervisors send and which ends with 0. */
 export async function up(options: UpOptions): Promise<void> {
   const signal = await runPlatform(options);
   // Whatever a library keeps open must not hold a platform that has ended in good order.

@@ -26,7 +26,7 @@ void runProgram(log, async (signal) => {
   const server = await startDashboard({
     host: process.env["SPRY_DASHBOARD_HOST"] ?? "0.0.0.0",
     port: Number(process.env["SPRY_DASHBOARD_PORT"] ?? port),
-    // There are no logins by link here.
+    // It is not possible to log in by a link here.
     key: randomBytes(keyBytes),
     access: { withToken: transport, sockets: { withToken: config } },
     ...(gatewayPods !== undefined && { gatewayMetrics: gatewayMetricsBehind(gatewayPods) }),

@@ -15,7 +15,7 @@ export interface Call {
   attempts: number;
   /** Of the last attempt: the Function's response. */
   response?: CallResponse;
-  /** Of the last attempt, when there was no response. */
+  /** Why the last attempt got no response. */
   error?: string;
   /** Which schedule of the Function it is a run of, and when that was due. */
   schedule?: { name: string; dueAt: string };

@@ -31,7 +31,7 @@ const mistakes: [string, string, RegExp][] = [
     /No matching distribution.*no-such-package/s,
   ],
   ["a version that does not exist", "greeting==9", /from versions: 1\.2\.3/],
-  ["a line that is no requirement", "a b c", /Invalid requirement: 'a b c'.*line 1/],
+  ["a line that is not a requirement", "a b c", /Invalid requirement: 'a b c'.*line 1/],
   ["a file that is not there", "-r other.txt", /No such file or directory: '.*other\.txt'/],
 ];
 

@@ -22,7 +22,7 @@ test("a registry reports what it stores, by repository, and why each image stays
   expect(usage).toMatchObject({ previousImages: 1, stored: expect.any(Number) });
   const byName = new Map(usage.repositories.map((each) => [each.name, each]));
   const reasons = byName.get("ns/fn")?.images.map(({ digest, reason }) => [digest, reason]);
-  // The bill of materials of an image is no image; the newest is the first.
+  // An image's bill of materials is not listed as an image. The newest image comes first.
   expect(reasons).toEqual([
     [earlier.digest, "previous"],
     [used.digest, "used"],
