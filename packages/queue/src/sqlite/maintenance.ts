@@ -25,6 +25,7 @@ export class Maintenance {
   readonly #clock: Clock;
   readonly #post: (replies: Reply[]) => void;
   #isClosed = false;
+  #isSoon = false;
   #shedFrom = 0;
   #cancel = () => {};
 
@@ -43,8 +44,10 @@ export class Maintenance {
     this.#after(maintenanceMs);
   }
 
-  /** As soon as what is being done has been done. */
+  /** As soon as what is being done has been done. Further calls until then do not put it off. */
   soon(): void {
+    if (this.#isSoon) return;
+    this.#isSoon = true;
     this.#after(0);
   }
 
@@ -56,6 +59,7 @@ export class Maintenance {
   #after(ms: number): void {
     this.#cancel();
     this.#cancel = this.#clock.after(ms, () => {
+      this.#isSoon = false;
       let isBusy = false;
       try {
         isBusy = this.#pass();
