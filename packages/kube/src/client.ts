@@ -28,6 +28,8 @@ export interface WatchOptions {
   fieldSelector?: string | undefined;
   resourceVersion?: string;
   timeoutSeconds?: number;
+  /** As in a list. */
+  omitManagedFields?: boolean;
   signal?: AbortSignal;
 }
 
@@ -213,7 +215,9 @@ export class KubeClient {
     const response = await this.raw("GET", path, { signal: options.signal });
     if (!response.body) return;
     for await (const line of readLines(response.body, options.signal)) {
-      const event = JSON.parse(line) as WatchEvent<T>;
+      const event = JSON.parse(
+        options.omitManagedFields ? withoutManagedFields(line) : line,
+      ) as WatchEvent<T>;
       if (event.type === "ERROR")
         throw new StatusError({ message: "watch failed", ...(event.object as unknown as Status) });
       yield event;

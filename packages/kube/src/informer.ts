@@ -153,6 +153,7 @@ export class Informer<T extends KubeObject> {
         fieldSelector,
         resourceVersion: this.#resourceVersion ?? "",
         timeoutSeconds,
+        omitManagedFields: true,
         signal: AbortSignal.any([signal, stalled.signal]),
       });
       for await (const event of events) {
@@ -167,7 +168,8 @@ export class Informer<T extends KubeObject> {
   }
 
   #put(arrived: T): void {
-    delete arrived.metadata.managedFields;
+    // Seldom left by now. V8 keeps an object that something has been deleted from in a form that takes far more memory.
+    if (arrived.metadata.managedFields) delete arrived.metadata.managedFields;
     const object = this.#options.transform?.(arrived) ?? arrived;
     const key = keyOf(object);
     const previous = this.#objects.get(key);
