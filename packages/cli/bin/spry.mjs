@@ -23,7 +23,9 @@ if (given.length === 0 || (given.length === 1 && /^(?:-h|--help|help)$/.test(giv
   module.enableCompileCache(env.NODE_COMPILE_CACHE);
   await import(pathToFileURL(main).href);
 } else {
-  become(node24(), ["--max-semi-space-size=16", main, ...given], environment());
+  // The C library gives each thread a heap of its own, which keeps what it once held: with two, it is some 15 MB less.
+  const env = { ...(given.includes("up") && { MALLOC_ARENA_MAX: "2" }), ...environment() };
+  become(node24(), ["--max-semi-space-size=16", main, ...given], env);
 }
 
 function become(node, args, env) {

@@ -18,6 +18,7 @@ import {
 import { CommitLookups, removeAbandonedSessions, resolveCommit } from "@spry/source";
 import { BuildLogins } from "./build/build-login.ts";
 import { BuildSlots } from "./build/build-slots.ts";
+import { InheritedBuilds } from "./build/inherited-builds.ts";
 import { type Caches, createCaches, functionKeyOf, scaledFunctionOf } from "./caches.ts";
 import { type ControllerConfig, settingsOf } from "./config.ts";
 import { ForeignEdits } from "./function/foreign-edits.ts";
@@ -71,9 +72,10 @@ export async function startFunctionController(options: FunctionControllerOptions
     max: settings.maxSimultaneousGitChecks,
   });
   const lost = new LostImages(clock);
+  const inherited = new InheritedBuilds();
   const handOvers = new HandOvers(clock);
   const memory = { foreignEdits: new ForeignEdits(), buildLogins: new BuildLogins() };
-  const parts = { handOvers, slots, references, commits, lost, events, ...memory };
+  const parts = { handOvers, slots, references, commits, lost, inherited, events, ...memory };
   const deps = { client, settings, caches, registry, ...parts, clock, log };
   const own = metrics ? { metrics: FunctionMetrics.of(metrics.registry) } : {};
   const controller = new Controller({
@@ -95,18 +97,22 @@ export async function startFunctionController(options: FunctionControllerOptions
   options.liveness?.watch(controller, signal);
   if (!signal.aborted) {
     slots.restore(waitingBefore(caches.functions.list()));
-    watch(caches, controller);
+    inherited.remember(caches.jobs.list());
+    watch(caches, controller, inherited);
   }
   await Promise.all([controller.run(signal), propagation.run(signal), ...running]);
   await events.flushed();
 }
 
 /** Whatever may change what a pass does brings a pass. */
-function watch(caches: Caches, controller: Controller): void {
+function watch(caches: Caches, controller: Controller, inherited: InheritedBuilds): void {
   caches.functions.onChange((change) => {
     if (!isOwnStatusWrite(change)) controller.enqueue(keyOf(change.object));
   });
   const { configMaps, jobs, pods, deployments, services, autoscalers, kservices } = caches;
+  jobs.onChange(({ type, object }) => {
+    if (type === "deleted") inherited.forget(object);
+  });
   const onChild = ({ object }: Change<KubeObject>) => controller.enqueue(functionKeyOf(object));
   autoscalers.onChange(({ object }) => {
     for (const key of scaledFunctionOf(object)) controller.enqueue(key);

@@ -15,6 +15,21 @@ export type StoreListener = (event: StoreEvent) => void;
 const maxEvents = 1024;
 /** Old versions of objects are kept for that alone, so large ones are kept less long. */
 const maxCharacters = 4 * 1024 * 1024;
+/** Of all collections together: with dozens of busy ones, each within its own bound, it would come to a hundred megabytes. */
+const maxCharactersInAll = 8 * 1024 * 1024;
+
+/** Keeps the histories of all collections within their common bound: whatever changed longest ago is forgotten first. */
+export function boundHistories(logs: readonly EventLog[], latest: number): void {
+  const characters = () => logs.reduce((sum, log) => sum + log.characters, 0);
+  if (characters() <= maxCharactersInAll * 2) return;
+  while (characters() > maxCharactersInAll) {
+    const oldest = Math.min(...logs.map((log) => log.oldestRevision() ?? latest));
+    if (oldest >= latest) return;
+    // Half at a time, as within one collection.
+    const middle = Math.ceil((oldest + latest) / 2);
+    for (const log of logs) log.forgetBefore(middle);
+  }
+}
 
 /** The latest changes of one collection, and who wants to hear of the next. */
 export class EventLog {
@@ -28,10 +43,26 @@ export class EventLog {
     this.#forgotten = revision;
   }
 
+  /** Of the objects in the history. */
+  get characters(): number {
+    return this.#characters;
+  }
+
+  /** Of the change that would be forgotten next. */
+  oldestRevision(): number | undefined {
+    return this.#history[0]?.revision;
+  }
+
+  forgetBefore(revision: number): void {
+    let count = 0;
+    while ((this.#history[count]?.revision ?? Infinity) < revision) count++;
+    this.#forget(count);
+  }
+
   append(event: StoreEvent): void {
     this.#history.push(event);
     this.#characters += event.current.json.length;
-    this.#forget();
+    this.#makeRoom();
     for (const listener of this.#listeners) listener(event);
   }
 
@@ -44,17 +75,23 @@ export class EventLog {
   }
 
   /** Forgets half at a time, so that it is seldom done. */
-  #forget(): void {
+  #makeRoom(): void {
     const isFull = this.#history.length > maxEvents * 2 || this.#characters > maxCharacters * 2;
     if (!isFull) return;
+    let characters = this.#characters;
     let count = 0;
     while (
       count < this.#history.length - 1 &&
-      (this.#history.length - count > maxEvents || this.#characters > maxCharacters)
+      (this.#history.length - count > maxEvents || characters > maxCharacters)
     ) {
-      this.#characters -= this.#history[count++]?.current.json.length ?? 0;
+      characters -= this.#history[count++]?.current.json.length ?? 0;
     }
+    this.#forget(count);
+  }
+
+  #forget(count: number): void {
     const dropped = this.#history.splice(0, count);
+    for (const { current } of dropped) this.#characters -= current.json.length;
     this.#forgotten = dropped.at(-1)?.revision ?? this.#forgotten;
   }
 

@@ -23,7 +23,10 @@ afterEach(async () => {
 });
 
 const place = (name: string) => ({ collection: "/things", namespace: "ns", name });
-const object = (name: string, value = 0) => ({ metadata: { name, namespace: "ns" }, value });
+const object = (name: string, value: number | string = 0) => ({
+  metadata: { name, namespace: "ns" },
+  value,
+});
 
 test("what is acknowledged is there after a start", async () => {
   const first = await store.put(place("a"), undefined, object("a"));
@@ -111,6 +114,27 @@ test("a watch resumes from a version, unless too much has happened since", async
     await Promise.all(writes);
   }
   expect(() => store.watch("/things", 8, () => {})).toThrow("too old resource version");
+});
+
+test("of many busy collections, the changes of longest ago are forgotten first", async () => {
+  const write = async (collection: string) => {
+    const text = "x".repeat(100_000);
+    for (let value = 0; value < 35; value++) {
+      const name = `${value}`;
+      await store.put({ collection, namespace: "", name }, undefined, object(name, text));
+    }
+  };
+  const heardSince = (collection: string, since: number) => {
+    const revisions: number[] = [];
+    store.watch(collection, since, ({ revision }) => revisions.push(revision))();
+    return revisions.length;
+  };
+  for (const collection of ["/a", "/b", "/c"]) await write(collection);
+  expect(heardSince("/a", 0)).toBe(35);
+  for (const collection of ["/d", "/e", "/f"]) await write(collection);
+  expect(() => heardSince("/a", 0)).toThrow("too old resource version");
+  expect(heardSince("/a", 35)).toBe(0);
+  expect(heardSince("/f", 5 * 35)).toBe(35);
 });
 
 type Callback = (error: Error | null) => void;

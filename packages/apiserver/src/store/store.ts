@@ -1,6 +1,6 @@
 import { type UnknownObject } from "@spry/kube";
 import { writeCopy } from "./copy.ts";
-import { EventLog, type StoreListener } from "./event-log.ts";
+import { boundHistories, EventLog, type StoreListener } from "./event-log.ts";
 import { type Change, SqliteJournal } from "./sqlite-journal.ts";
 import { keyOf, StoredObject } from "./stored-object.ts";
 
@@ -42,6 +42,7 @@ interface PendingWrite {
 export class Store {
   readonly #journal: SqliteJournal;
   readonly #collections = new Map<string, Collection>();
+  readonly #logs: EventLog[] = [];
   /** Watches cannot begin before it: the history is not kept on disk. */
   readonly #openedAt: number;
   #revision: number;
@@ -213,7 +214,9 @@ export class Store {
   #collection(name: string): Collection {
     let collection = this.#collections.get(name);
     if (!collection) {
-      collection = { objects: new Map(), sorted: undefined, log: new EventLog(this.#openedAt) };
+      const log = new EventLog(this.#openedAt);
+      this.#logs.push(log);
+      collection = { objects: new Map(), sorted: undefined, log };
       this.#collections.set(name, collection);
     }
     return collection;
@@ -293,6 +296,7 @@ export class Store {
       write.resolve(current);
       if (type === "DELETED") this.#tidyLater();
     }
+    boundHistories(this.#logs, this.#committed);
   }
 
   /** Gives room that removals have left back to the system, bit by bit, in moments when nobody writes. */

@@ -95,6 +95,7 @@ export interface Platform {
 export async function startPlatform(options: PlatformOptions): Promise<Platform> {
   const { dataDir, log } = options;
   const running = new AbortController();
+  const deciding = new AbortController();
   const teardown = new Teardown(log);
   try {
     const foundation = await openFoundation(options, teardown);
@@ -142,9 +143,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       liveness,
       withController: options.controller,
       log,
+      controllerSignal: deciding.signal,
       signal: running.signal,
     });
     teardown.add(async () => {
+      // Builds that end with their Pods have not failed.
+      deciding.abort();
       await node.stop({ pods: "stop" });
       running.abort();
       await Promise.allSettled(work);
@@ -183,6 +187,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       stop: () => teardown.run(),
     };
   } catch (error) {
+    deciding.abort();
     running.abort();
     await teardown.run();
     throw error;

@@ -43,6 +43,8 @@ export interface RunningParts {
   /** Without: Functions are left to another controller. */
   withController: boolean;
   log: LeveledLogger;
+  /** Ends the Function Controller. */
+  controllerSignal: AbortSignal;
   signal: AbortSignal;
 }
 
@@ -69,7 +71,7 @@ export function startParts(parts: RunningParts): Promise<unknown>[] {
       },
       remarks,
       log: logOf("controller"),
-      signal,
+      signal: parts.controllerSignal,
     });
   return [
     startControllers({

@@ -10,6 +10,7 @@ import {
   isAlreadyExists,
   isControlledBy,
   type Job,
+  keyOf,
   resources,
 } from "@spry/kube";
 import { type BuildResult, buildResult } from "./build-result.ts";
@@ -106,6 +107,7 @@ export async function followAttempt(
         message: `Job ${jobName} failed: ${result.message}`,
       };
     case "broke":
+      if (isInterruption(draft, job, deps)) return replaceJob(draft, job, deps);
       return tryAgain(draft, key, job, result.message, deps);
     case "running":
       status.build = unfinished(key, status.build);
@@ -164,6 +166,13 @@ function inProgress(
 }
 
 const isFailure = ({ kind }: BuildResult) => kind === "refused" || kind === "broke";
+
+/** Whether the build was under way at a restart of the platform, and its failure is not on record already. */
+function isInterruption({ status }: Draft, job: Job, { inherited, log }: Deps): boolean {
+  if (!inherited.has(job) || status.build?.retryAfter !== undefined) return false;
+  log.info({ job: keyOf(job) }, "a build was interrupted by a restart, it is run again");
+  return true;
+}
 
 /** Waits, longer after each failure; the failed Job and its logs are kept until then. */
 async function tryAgain(

@@ -88,6 +88,42 @@ describe("a build that fails", () => {
   });
 });
 
+describe("a build under way while the platform restarts", () => {
+  const registryGone = { exitCode: 2, message: "registry: ECONNREFUSED" };
+
+  test("is run again at once, however often that happens, and does not count as a failure", async () => {
+    await platform.apply("hello");
+    for (let restarts = 0; restarts < 4; restarts++) {
+      const job = await platform.buildJob("hello");
+      await platform.stopController();
+      await platform.endBuild("hello", registryGone);
+      platform.startController();
+      await platform.settle();
+      expect((await platform.buildJob("hello")).metadata.uid).not.toBe(job.metadata.uid);
+      expect((await platform.get("hello")).status!.build).not.toHaveProperty("failures");
+    }
+  });
+
+  test("waits as before when it fails again after the restart", async () => {
+    await platform.apply("hello");
+    const before = await platform.buildJob("hello");
+    await platform.stopController();
+    await platform.endBuild("hello", registryGone);
+    platform.startController();
+    await platform.settle();
+    const again = await platform.buildJob("hello");
+    expect(again.metadata.uid).not.toBe(before.metadata.uid);
+    await platform.endBuild("hello", registryGone);
+    await platform.condition("hello", "BuildReady", "JobFailed", "it will be re-run");
+    expect((await platform.get("hello")).status!.build).toMatchObject({ failures: 1 });
+    // What has been recorded as a failure is not forgotten by a restart.
+    await platform.stopController();
+    platform.startController();
+    await platform.settle();
+    await platform.condition("hello", "BuildReady", "JobFailed", "it will be re-run");
+  });
+});
+
 describe("five builds at a time", () => {
   test("the others wait, and come in the order in which they came, also after a restart", async () => {
     const all = Array.from({ length: 8 }, (_, index) => `fn-${index}`);

@@ -16,6 +16,7 @@ import {
 import { type CommitLookups } from "@spry/source";
 import { type BuildLogins } from "../build/build-login.ts";
 import { type BuildSlots } from "../build/build-slots.ts";
+import { type InheritedBuilds } from "../build/inherited-builds.ts";
 import { type Caches } from "../caches.ts";
 import { type Settings } from "../config.ts";
 import { type ForeignEdits } from "./foreign-edits.ts";
@@ -84,6 +85,7 @@ export interface Deps {
   readonly references: ReferencedObjects;
   readonly commits: CommitLookups;
   readonly lost: LostImages;
+  readonly inherited: InheritedBuilds;
   readonly foreignEdits: ForeignEdits;
   readonly handOvers: HandOvers;
   readonly buildLogins: BuildLogins;

@@ -12,6 +12,9 @@ import { fetchSourceImage } from "./source-image.ts";
 import { type Handover, writeHandover } from "./handover.ts";
 import { type Monorepo, parseMonorepo } from "./monorepo.ts";
 
+/** For a registry that restarts while the build is under way. */
+const registryPatienceMs = 30_000;
+
 /** Does what the flags say. Returns the image's name by digest once there is one; not yet, for a step with others after it. */
 export async function runStep(
   flags: Flags,
@@ -74,6 +77,7 @@ function optionsOf(flags: Flags, scratch: string): BuildOptions {
       credentials: readDockerConfig(dockerConfigDirectory()),
       certificates: readCertificates(dockerConfigDirectory()),
       plain: flags["plain-registry"],
+      patienceMs: registryPatienceMs,
     }),
     npmConfig: configured(".npmrc"),
     pipConfig: configured("pip.conf"),

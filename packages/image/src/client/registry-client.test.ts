@@ -1,7 +1,10 @@
-import { describe, expect, test } from "vitest";
+import { createServer, type Server } from "node:http";
+import { type AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   assembleImage,
   createLayer,
+  createRegistry,
   digestOf,
   mediaTypes,
   parseImageName,
@@ -9,7 +12,7 @@ import {
   RegistryClient,
   RegistryError,
 } from "../index.ts";
-import { startRegistry } from "../testing/registry.ts";
+import { startRegistry, temporaryDirectory } from "../testing/registry.ts";
 import { type Answer, listen, registryBehind } from "../testing/registry-behind.ts";
 import { retryAfterMs } from "./registry-connection.ts";
 
@@ -27,6 +30,25 @@ describe("a registry client", () => {
     });
     expect(await new RegistryClient().headManifest(parseImageName(`${host}/a:1`))).toBeUndefined();
     expect(troubles).toEqual([]);
+  });
+
+  test("waits for a registry that restarts, and not for one that has never been there", async () => {
+    const registry = createRegistry({ dir: temporaryDirectory() });
+    onTestFinished(() => registry.close());
+    let server = await listenAt(registry, 0);
+    const { port } = server.address() as AddressInfo;
+    const client = new RegistryClient({ attempts: 2, patienceMs: 30_000 });
+    const name = parseImageName(`127.0.0.1:${port}/a:1`);
+    expect(await client.headManifest(name)).toBeUndefined();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    const asked = client.headManifest(name);
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    server = await listenAt(registry, port);
+    onTestFinished(() => void server.close());
+    expect(await asked).toBeUndefined();
+    const stranger = new RegistryClient({ attempts: 2, patienceMs: 30_000 });
+    await expect(stranger.headManifest(parseImageName("127.0.0.1:1/a"))).rejects.toThrow("HEAD");
   });
 
   test("does not take a document for an image", async () => {
@@ -151,6 +173,14 @@ describe("a registry client", () => {
     });
   });
 });
+
+async function listenAt(registry: ReturnType<typeof createRegistry>, port: number) {
+  const server: Server = createServer((request, response) => {
+    void registry.handle(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
+  return server;
+}
 
 test.each([
   ["5", 5_000],

@@ -28,6 +28,11 @@ export interface RegistryClientOptions {
   plain?: readonly string[];
   /** Attempts in all for what may pass: no answer, 5xx, 429. Default 5, within about three seconds. */
   attempts?: number;
+  /**
+   * A registry that has answered before may be on its way back: for so many milliseconds a refused or broken connection
+   * is not the last attempt. Default none.
+   */
+  patienceMs?: number;
 }
 
 interface Call {
@@ -41,10 +46,13 @@ interface Call {
 }
 
 const redirectLimit = 5;
+/** A registry that has come back is found so soon. */
+const reconnectMs = 500;
 
 /** Requests to registries: where they go, as whom, over redirects, and again when it is worth it. */
 export class RegistryConnection {
   readonly #options: RegistryClientOptions;
+  #hasAnswered = false;
   readonly #tokens = new Map<string, { authorization: string; until: number }>();
 
   constructor(options: RegistryClientOptions) {
@@ -62,14 +70,19 @@ export class RegistryConnection {
   }
 
   async retry<T>(attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const attempts = this.#options.attempts ?? 5;
+    const { attempts = 5, patienceMs = 0 } = this.#options;
+    const begin = performance.now();
     for (let failures = 0; ;) {
       try {
         return await attempt();
       } catch (error) {
         const temporary = error instanceof RegistryError && error.temporary;
-        if (!temporary || ++failures >= attempts) throw error;
-        const pause = Math.min(error.retryAfterMs ?? 100 * 2 ** failures, 10_000);
+        if (!temporary) throw error;
+        const isPatient = this.#hasAnswered && performance.now() - begin < patienceMs;
+        const mayReturn = isPatient && isDisconnection(error);
+        if (++failures >= attempts && !mayReturn) throw error;
+        const usual = Math.min(error.retryAfterMs ?? 100 * 2 ** failures, 10_000);
+        const pause = mayReturn ? Math.min(usual, reconnectMs) : usual;
         // Not by a clock that lets the process end meanwhile: in the builder nothing else goes on.
         await new Promise((resolve) => setTimeout(resolve, pause));
         signal?.throwIfAborted();
@@ -95,6 +108,7 @@ export class RegistryConnection {
     if (token && token.until > Date.now()) authorization = token.authorization;
 
     let answer = await follow(method, url, call, { origin, authorization, certificates });
+    this.#hasAnswered = true;
     const challenge =
       answer.statusCode === 401
         ? parseChallenge(answer.headers["www-authenticate"] ?? "")
@@ -172,6 +186,12 @@ async function follow(
       throw new Error(`${what}: redirected from TLS to plain ${next.host}`);
     at = next;
   }
+}
+
+/** As when a registry restarts; a name that does not resolve or an unknown certificate will not pass so soon. */
+function isDisconnection({ status, cause }: RegistryError): boolean {
+  const { code } = (cause ?? {}) as { code?: string };
+  return status === 0 && ["ECONNREFUSED", "ECONNRESET", "EPIPE"].includes(code ?? "");
 }
 
 async function errorOf(answer: IncomingMessage, method: string, url: URL): Promise<RegistryError> {
