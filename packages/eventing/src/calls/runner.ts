@@ -30,6 +30,8 @@ export interface RunnerDeps {
   claims: NamespaceClaims;
   /** Whether results may be sent to this machine and its private networks, if a program of this machine asks for it. */
   allowPrivate: boolean;
+  /** Why an address that a client has named is not one outside the cluster. */
+  addressProblem?: (address: string) => string | undefined;
   /** Other processes accept calls, too: for which Functions is looked up again and again. */
   othersAccept?: boolean;
   clock: Clock;
@@ -254,6 +256,7 @@ export class CallRunner {
             body: bytes,
             timeoutMs: callbackTimeoutMs,
             allowPrivate: this.#deps.allowPrivate && attributes["ofmachine"] === "true",
+            addressProblem: this.#deps.addressProblem,
           })
         : await this.#deps.deliver({
             namespace,
