@@ -51,7 +51,11 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
     });
     const [object] = (await cluster.client.list(serverlesses)).items;
     const target = { namespace: system, name: object?.metadata.name ?? "" };
-    const nats = { servers: [`nats://${address}`], secretName: "my-nats" };
+    const nats = {
+      servers: [`nats://${address}`],
+      secretName: "my-nats",
+      allowPlaintext: true,
+    };
     await cluster.client.patch(serverlesses, target, { spec: { eventing: { nats } } });
     const isRolledOut = async () => {
       const name = "serverless-eventing";

@@ -206,5 +206,12 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
     const { items } = await cluster.client.list(resources.customResourceDefinitions);
     const names = items.map(({ metadata }) => metadata.name);
     expect(names).toEqual(["subscriptions.eventing.kyma-project.io"]);
+    const labelSelector = "app.kubernetes.io/part-of=spry";
+    const bindings = { group: "rbac.authorization.k8s.io", version: "v1", kind: "RoleBinding" };
+    const elsewhere = await cluster.client.list(
+      { ...bindings, plural: "rolebindings", namespaced: true },
+      { namespace: "kube-system", labelSelector },
+    );
+    expect(elsewhere.items).toEqual([]);
   }, 240_000);
 });

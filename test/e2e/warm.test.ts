@@ -123,6 +123,44 @@ test(
 );
 
 test(
+  "a Pod of another namespace does not take what waits for an image that it may not use",
+  async () => {
+    await deploy("coveted", javascript.replace("seen()", "1"));
+    await platform.call("coveted.default");
+    const selector = "-l serving.knative.dev/service=coveted";
+    const image = await platform.k(
+      `get pods ${selector} -o jsonpath={.items[0].spec.containers[0].image}`,
+    );
+    await atZero("coveted");
+    const waiting = async () => (await figure("spry_warm_processes"))!;
+    await untilTrue("a runtime that waits", async () => (await waiting()) > 0, waitMs);
+    const before = await waiting();
+    await platform.k("create namespace thief");
+    const labels = { "serving.knative.dev/revision": "any" };
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "thief", namespace: "thief", labels },
+      spec: { containers: [{ name: "function", image, imagePullPolicy: "IfNotPresent" }] },
+    };
+    await platform.k("apply -f -", JSON.stringify(pod));
+    await untilTrue(
+      "the image is refused",
+      async () => {
+        const status = await platform.k(
+          "get pod thief -n thief -o jsonpath={.status.containerStatuses}",
+        );
+        return /ErrImagePull|ImagePullBackOff/.test(status);
+      },
+      waitMs,
+    );
+    expect(await waiting()).toBe(before);
+    await platform.k("delete namespace thief --wait=false");
+  },
+  limitMs,
+);
+
+test(
   "so does a Python Function",
   async () => {
     await deploy("snake", python, { runtime: "python312" });

@@ -34,6 +34,10 @@ const marks: [mark: RegExp, template: string][] = [
   [/'@@eventingReplicas@@'/g, "{{ .Values.eventing.replicas }}"],
   [/'@@natsReplicas@@'/g, "{{ .Values.eventing.nats.replicas }}"],
   [/'"@@natsReplicas@@"'/g, "{{ .Values.eventing.nats.replicas | quote }}"],
+  [
+    /'"@@natsAllowPlaintext@@"'/g,
+    "{{ or (not .Values.eventing.nats.servers) .Values.eventing.nats.allowPlaintext | quote }}",
+  ],
   [/'@@natsImage@@'/g, "{{ .Values.eventing.nats.image }}"],
   [/'@@natsSize@@'/g, "{{ .Values.eventing.nats.storage.size }}"],
   [/@@natsCluster@@/g, '{{ include "spry.natsCluster" . }}'],
@@ -107,6 +111,7 @@ function marked(): InstallValues {
       replicas: asMark("eventingReplicas"),
       nats: {
         servers: [],
+        allowPlaintext: asMark("natsAllowPlaintext"),
         replicas: asMark("natsReplicas"),
         image: "@@natsImage@@",
         storage: { size: "@@natsSize@@", storageClassName: "@@natsClass@@" },

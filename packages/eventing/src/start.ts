@@ -116,6 +116,7 @@ export function startEventing(options: EventingOptions): Eventing {
     const own = new CallRunner({
       ...common,
       allowPrivate,
+      addressProblem: (address) => deliverer.addressProblem(address),
       othersAccept: options.lead !== undefined,
       signal: until,
     });

@@ -13,11 +13,12 @@ export {
   type Queue,
   type QueueLimits,
   type QueueState,
+  type RecordWrite,
   type ReplayFrom,
   type StoredRecord,
   type Verdict,
 } from "./queue.ts";
-export { QueueFullError, QueueUnavailableError } from "./errors.ts";
+export { QueueFullError, QueueUnavailableError, RecordChangedError } from "./errors.ts";
 export { type Condition, type Filter, matches } from "./filter.ts";
 export {
   type JetStreamQueueOptions,

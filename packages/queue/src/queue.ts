@@ -116,6 +116,11 @@ export interface StoredRecord {
   expiresAt?: number | undefined;
 }
 
+export interface RecordWrite extends StoredRecord {
+  /** The value that it must still have: of two writers that have read the same one, the second fails. */
+  replaces?: string | undefined;
+}
+
 export interface QueueState {
   /** Kept, delivered ones included. */
   messages: number;
@@ -128,10 +133,11 @@ export interface Queue {
   /**
    * Resolves when they are durable. Messages with records are, all or none; after a failure of messages alone, some of them may be
    * there: with the same keys, a repeat adds the others.
+   * @throws RecordChangedError when a record does not have the value that it is to replace
    * @throws QueueFullError when it may not hold more
    * @throws QueueUnavailableError when that cannot be known at present
    */
-  append(messages: readonly NewMessage[], records?: readonly StoredRecord[]): Promise<Appended[]>;
+  append(messages: readonly NewMessage[], records?: readonly RecordWrite[]): Promise<Appended[]>;
   /** The consumer of this name, which is created where it is new, and otherwise changed. */
   consumer(name: string, options: ConsumerOptions): Promise<Consumer>;
   /** The consumer of this name, if there is one. */
@@ -144,7 +150,8 @@ export interface Queue {
   /** The last position so far; 0 without any. */
   head(): Promise<number>;
   state(): Promise<QueueState>;
-  put(record: StoredRecord): Promise<void>;
+  /** @throws RecordChangedError when it does not have the value that it is to replace */
+  put(record: RecordWrite): Promise<void>;
   get(bucket: string, key: string): Promise<string | undefined>;
   remove(bucket: string, key: string): Promise<void>;
   /** By key, after `after`; at most a page. */

@@ -14,7 +14,9 @@ import { definitionObjects, platformObjects } from "../install/objects.ts";
 import { removeServingDefinitions, removeServingWebhooks } from "../install/remove-serving.ts";
 import { commonLabels, type InstalledObject } from "../install/parts.ts";
 import { removeEventing } from "../install/remove-eventing.ts";
+import { countsTokenName } from "../in-cluster/counts-token.ts";
 import { registryKeyName } from "../in-cluster/registry-key.ts";
+import { usageTokenName } from "../in-cluster/usage-token.ts";
 import { webhookSecretName } from "../in-cluster/webhook-certificate.ts";
 import { registryObjects } from "../install/registry.ts";
 import { resourceOf } from "../manifests.ts";
@@ -82,7 +84,8 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
     );
   await removeEventing(client, namespace);
   await releaseRegistrySecrets(client, namespace);
-  const made = keep ? [webhookSecretName] : [webhookSecretName, registryKeyName];
+  const shared = [webhookSecretName, countsTokenName, usageTokenName];
+  const made = keep ? shared : [...shared, registryKeyName];
   for (const name of made) await remove(client, resources.secrets, { namespace, name });
   if (keep) await endConversion(client, functions);
   else {

@@ -35,6 +35,7 @@ import { ensureNatsToken } from "./eventing-token.ts";
 import { keepNatsServers } from "./nats-keeper.ts";
 import { keepPublisherService } from "./publisher-service.ts";
 import { ensureCountsToken } from "./counts-token.ts";
+import { ensureUsageToken } from "./usage-token.ts";
 import { GatewayPods } from "./gateway-pods.ts";
 import { installedImages } from "./installed-images.ts";
 import { ensureRegistryKey } from "./registry-key.ts";
@@ -139,6 +140,8 @@ async function lead(options: {
 }): Promise<void> {
   const { client, environment, signal, ...rest } = options;
   const { namespace, registry, eventing } = environment;
+  // First: the registry's Pod waits for its key, and starts with the token then.
+  await ensureUsageToken(client, namespace);
   const access = { ...registry, logins: createLogins(await ensureRegistryKey(client, namespace)) };
   const gateways = new GatewayPods(client, namespace, log);
   const remarks = new Remarks();

@@ -11,6 +11,7 @@ import { createLogger } from "../logger.ts";
 import { dashboardEnvironment } from "./dashboard-environment.ts";
 import { gatewayMetricsBehind } from "./gateway-metrics.ts";
 import { runProgram, untilAborted } from "./program.ts";
+import { readUsageToken, usageTokenFile } from "./usage-token.ts";
 
 const log = createLogger({ name: "dashboard" });
 const port = 8080;
@@ -45,7 +46,14 @@ void runProgram(log, async (signal) => {
 });
 
 async function usageAt(url: string): Promise<RegistryUsage> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(usageTimeoutMs) });
+  const token = await readUsageToken();
+  if (token === undefined)
+    throw new Error(`${usageTokenFile} does not exist yet: the controller makes its Secret`);
+  const response = await fetch(url, {
+    headers: { authorization: `Bearer ${token}` },
+    redirect: "error",
+    signal: AbortSignal.timeout(usageTimeoutMs),
+  });
   if (!response.ok) throw new Error(`the registry responded with ${response.status}`);
   return (await response.json()) as RegistryUsage;
 }

@@ -13,6 +13,7 @@ export const externalKeys = {
   username: "externalUsername",
   password: "externalPassword",
   authority: "externalAuthority",
+  plaintext: "externalPlaintext",
 } as const;
 
 /** For the leader: what clients of the NATS servers show. It begins with a letter, since it is a word of their configuration. */

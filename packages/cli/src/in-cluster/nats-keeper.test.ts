@@ -87,10 +87,11 @@ const servers = ["nats://a.example:4222", "nats://b.example:4222"];
 
 test("the servers and their credentials reach the programs, which start again", async () => {
   await secret({ username: "me", password: "secret" });
-  await configure({ servers, secretName: "my-nats", replicas: 3 });
+  await configure({ servers, secretName: "my-nats", replicas: 3, allowPlaintext: true });
   await expect.poll(given, patience).toEqual({
     externalServers: servers.join(","),
     externalReplicas: "3",
+    externalPlaintext: "true",
     externalUsername: "me",
     externalPassword: "secret",
   });
@@ -155,6 +156,24 @@ test("a Secret that is missing, or has no credentials, is named in the status, a
     ]);
   expect(await given()).toEqual({});
   expect(await marks()).toEqual([undefined, undefined]);
+});
+
+test("credentials go to servers with TLS, to this machine's, or to where the object allows that", async () => {
+  await secret({ token: "secret" });
+  await configure({ servers, secretName: "my-nats" });
+  await expect
+    .poll(() => remarks.list(), patience)
+    .toEqual([
+      "spec.eventing.nats.servers: nats://a.example:4222 would get the credentials without TLS: use tls://, or set allowPlaintext: true where the network itself is protected",
+    ]);
+  expect(await given()).toEqual({});
+  expect(await marks()).toEqual([undefined, undefined]);
+  await configure({ servers: ["tls://a.example:4222"], secretName: "my-nats" });
+  await expect.poll(given, patience).toMatchObject({ externalToken: "secret" });
+  expect(remarks.list()).toEqual([]);
+  await secret({ token: "secret", "ca.crt": "authority" });
+  await configure({ servers, secretName: "my-nats" });
+  await expect.poll(given, patience).toMatchObject({ externalAuthority: "authority" });
 });
 
 test("servers that cannot be used are refused by the object's definition", async () => {

@@ -19,6 +19,7 @@ import {
 import { eventingName } from "../install/eventing-objects.ts";
 import { gatewayName } from "../install/names.ts";
 import { eventingSecretName, externalKeys, natsTokenKey } from "./eventing-token.ts";
+import { plainProblem, plainServer } from "./nats-plaintext.ts";
 
 const lookAgainMs = 30_000;
 const retryMs = 2_000;
@@ -96,11 +97,14 @@ async function wanted(
   };
   if (known.token === "" && (known.username === "" || known.password === ""))
     return { problem: `${where} has neither token, nor username and password` };
+  const plain = nats.allowPlaintext ? undefined : plainServer(nats.servers, known.authority);
+  if (plain !== undefined) return { problem: `spec.eventing.nats.servers: ${plainProblem(plain)}` };
   return { data: dataOf(nats, known) };
 }
 
-function dataOf({ servers, replicas = 1 }: NatsSpec, credentials: Data): Data {
-  const all = { servers: servers.join(","), replicas: String(replicas), ...credentials };
+function dataOf({ servers, replicas = 1, allowPlaintext }: NatsSpec, credentials: Data): Data {
+  const plaintext = allowPlaintext ? "true" : "";
+  const all = { servers: servers.join(","), replicas: String(replicas), plaintext, ...credentials };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
 }
 

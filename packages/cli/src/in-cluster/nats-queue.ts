@@ -1,6 +1,7 @@
 import { type Logger } from "@spry/kube";
-import { openJetStreamQueue, type Queue } from "@spry/queue";
+import { openJetStreamQueue, type Queue, QueueUnavailableError } from "@spry/queue";
 import { UserError } from "../user-error.ts";
+import { isForTls, plainProblem, plainServer } from "./nats-plaintext.ts";
 
 /**
  * How the queue is opened that a program's environment names; undefined where events are off. Servers of the Serverless object
@@ -30,13 +31,20 @@ function queueOf(
       "the Deployment sets it",
     );
   const [token, user, pass] = [own("TOKEN"), own("USERNAME"), own("PASSWORD")];
-  const ca = env["NATS_EXTERNAL_AUTHORITY"];
-  const isEncrypted =
-    isExternal && (Boolean(ca) || servers.some((each) => each.startsWith("tls:")));
+  const ca = isExternal ? env["NATS_EXTERNAL_AUTHORITY"] : undefined;
+  const isEncrypted = isForTls(servers, ca);
   const connection = {
     ...(token ? { token } : {}),
     ...(user && pass ? { user, pass } : {}),
     ...(isEncrypted ? { tls: ca ? { ca } : {} } : {}),
   };
-  return () => openJetStreamQueue({ servers, replicas, log, connection });
+  const hasCredentials = Boolean(token) || Boolean(user && pass);
+  const plain =
+    hasCredentials && own("PLAINTEXT") !== "true" ? plainServer(servers, ca) : undefined;
+  // Here, and not at the start: the program does the rest of its work, and logs this.
+  return async () => {
+    if (plain !== undefined)
+      throw new QueueUnavailableError(`the NATS server ${plainProblem(plain)}`);
+    return openJetStreamQueue({ servers, replicas, log, connection });
+  };
 }

@@ -11,6 +11,7 @@ import { startStatusServer } from "../status-server.ts";
 import { installedImages } from "./installed-images.ts";
 import { runProgram, untilAborted } from "./program.ts";
 import { startUsageServer } from "./usage-server.ts";
+import { readUsageToken } from "./usage-token.ts";
 import { registryEnvironment } from "./registry-environment.ts";
 
 const log = createLogger({ name: "registry" });
@@ -45,6 +46,7 @@ void runProgram(log, async (signal) => {
   const config = installedImages(images);
   const usage = await startUsageServer({
     port: ports.usage,
+    token: () => readUsageToken(),
     usage: async () => registry.usage(await imagesInUse(client, config)),
     log,
   });

@@ -1,5 +1,6 @@
 /** The dashboard in a cluster: a Pod without a token, which passes each user's own credential on (docs/adr/0023-dashboard.md). */
 import { apiServerAuthority } from "../in-cluster/dashboard-environment.ts";
+import { usageTokenMount, usageTokenVolume } from "../in-cluster/usage-token.ts";
 import { version } from "../version.ts";
 import {
   containerSecurityContext,
@@ -114,12 +115,16 @@ function deployment(values: InstallValues) {
                 mountPath: apiServerAuthority.replace(/\/[^/]+$/, ""),
                 readOnly: true,
               },
+              usageTokenMount,
             ],
             securityContext: containerSecurityContext,
           },
         ],
         // Only whose certificate the API server has: the namespace's ConfigMap, not a ServiceAccount's token.
-        volumes: [{ name: "api-server", configMap: { name: "kube-root-ca.crt" } }],
+        volumes: [
+          { name: "api-server", configMap: { name: "kube-root-ca.crt" } },
+          usageTokenVolume,
+        ],
       },
     },
   };

@@ -125,6 +125,7 @@ export function natsVariables({ namespace, eventing }: InstallValues) {
       name: "NATS_SERVERS",
       value: serversText(nats.servers.length > 0 ? nats.servers : own, nats.replicas),
     },
+    { name: "NATS_PLAINTEXT", value: JSON.stringify(mayBePlain(nats)) },
     { name: "NATS_REPLICAS", value: JSON.stringify(nats.replicas) },
     ...Object.entries(externalKeys).map(([name, key]) => ({
       name: `NATS_EXTERNAL_${name.toUpperCase()}`,
@@ -191,6 +192,13 @@ function deployment(values: InstallValues) {
 /** In the chart the number of replicas is a mark, and so are the servers. */
 function serversText(servers: readonly string[], replicas: unknown): string {
   return typeof replicas === "number" ? servers.join(",") : JSON.stringify("@@natsServers@@");
+}
+
+/** The installation's own servers may be reached without TLS: network policies let only its own Pods to them. */
+function mayBePlain({ servers, allowPlaintext }: InstallValues["eventing"]["nats"]): unknown {
+  // In the chart it is a mark.
+  if (typeof allowPlaintext !== "boolean") return allowPlaintext;
+  return servers.length === 0 || allowPlaintext;
 }
 
 function natsObjects(values: InstallValues): InstalledObject[] {

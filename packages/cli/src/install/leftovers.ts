@@ -30,14 +30,14 @@ export async function leftovers(
   const registry = registryParts(values);
   const registryIsNeeded = await whyRegistryIsNeeded(client, values.namespace);
   const found: Leftover[] = [];
-  for (const resource of await kindsOf(client, values)) {
-    const { items } = await client.list(resource, {
-      ...(resource.namespaced ? { namespace: values.namespace } : {}),
-      labelSelector: Object.entries(commonLabels)
-        .map(([name, value]) => `${name}=${value}`)
-        .join(),
-    });
-    for (const { metadata } of items) {
+  for (const { resource, namespaces } of await kindsOf(client, values)) {
+    const labelSelector = Object.entries(commonLabels)
+      .map(([name, value]) => `${name}=${value}`)
+      .join();
+    const lists = await Promise.all(
+      namespaces.map((namespace) => client.list(resource, { namespace, labelSelector })),
+    );
+    for (const { metadata } of lists.flatMap(({ items }) => items)) {
       const { name = "", namespace, managedFields = [], deletionTimestamp } = metadata;
       const id = idOf({ kind: resource.kind, metadata });
       if (wished.has(id) || deletionTimestamp) continue;
@@ -61,16 +61,25 @@ function registryParts(values: InstallValues): Set<string> {
 }
 
 const idOf = ({ kind, metadata }: Pick<InstalledObject, "kind" | "metadata">): string =>
-  `${kind}/${metadata.name}`;
+  `${kind}/${metadata.namespace ?? ""}/${metadata.name}`;
+
+interface Kind {
+  resource: Resource;
+  /** Where an installation has objects of it, which may be others than its own; undefined is for the whole cluster. */
+  namespaces: (string | undefined)[];
+}
 
 /** In the order in which they are taken away: who asks before who answers. */
-async function kindsOf(client: KubeClient, values: InstallValues): Promise<Resource[]> {
-  const examples = new Map(
-    platformObjects(withEverything(values)).map((object) => [object.kind, object]),
-  );
-  const found: Resource[] = [];
-  for (const object of [...examples.values()].toReversed())
-    found.push(await resourceOf(client, { object, origin: object.kind }));
+async function kindsOf(client: KubeClient, values: InstallValues): Promise<Kind[]> {
+  const byKind = Map.groupBy(platformObjects(withEverything(values)), ({ kind }) => kind);
+  const found: Kind[] = [];
+  for (const [kind, objects] of [...byKind].toReversed()) {
+    const [object] = objects;
+    if (!object) continue;
+    const resource = await resourceOf(client, { object, origin: kind });
+    const namespaces = new Set(objects.map(({ metadata }) => metadata.namespace));
+    found.push({ resource, namespaces: [...namespaces] });
+  }
   return found;
 }
 

@@ -1,6 +1,7 @@
 /** The registry in the cluster: pushed to by its Service, pulled from by a port of every node (docs/compatibility.md#internal-registry). */
 import { kindsWithImages } from "@spry/controller";
 import { registryKeyName } from "../in-cluster/registry-key.ts";
+import { usageTokenMount, usageTokenVolume } from "../in-cluster/usage-token.ts";
 import { type Rule, rule } from "./access.ts";
 import {
   containerSecurityContext,
@@ -14,7 +15,7 @@ export const registryName = "serverless-docker-registry";
 export const registryLabels = { "app.kubernetes.io/name": registryName };
 const port = 5000;
 const metricsPort = 5001;
-/** What is stored, and why: for the dashboard alone (network.ts). */
+/** What is stored, and why: for the dashboard alone, which has a token (network.ts, in-cluster/usage-token.ts). */
 const usagePort = 5002;
 const rbac = "rbac.authorization.k8s.io/v1";
 
@@ -148,12 +149,14 @@ function deployment(values: InstallValues) {
             volumeMounts: [
               { name: "images", mountPath: "/var/lib/registry" },
               { name: "tmp", mountPath: "/tmp" },
+              usageTokenMount,
             ],
           },
         ],
         volumes: [
           { name: "images", ...storageOf(values) },
           { name: "tmp", emptyDir: { sizeLimit: "256Mi" } },
+          usageTokenVolume,
         ],
       },
     },

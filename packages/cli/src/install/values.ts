@@ -58,8 +58,10 @@ export interface InstallValues {
     /** Of the program that accepts events; one delivers. */
     replicas: number;
     nats: {
-      /** Servers of your own (`nats://host:port`), version 2.12 or newer; with any, none are installed. */
+      /** Servers of your own (`tls://host:port`), version 2.12 or newer; with any, none are installed. */
       servers: string[];
+      /** Whether servers of your own may get the token without TLS (`nats://` instead of `tls://`). */
+      allowPlaintext: boolean;
       /** Of the servers that are installed, and of each message: 1 or 3. */
       replicas: number;
       /** nats-server, version 2.12 or newer. */
@@ -98,6 +100,7 @@ export const defaultValues: InstallValues = {
     replicas: 2,
     nats: {
       servers: [],
+      allowPlaintext: false,
       replicas: 1,
       image: "nats:2.15.2",
       storage: { size: "4Gi", storageClassName: "" },

@@ -100,6 +100,11 @@ function schema() {
                     description:
                       "A Secret in the namespace of Spry with the key token, or username and password; the key ca.crt names the authority of the servers' certificates.",
                   },
+                  allowPlaintext: {
+                    type: "boolean",
+                    description:
+                      "Whether the credentials may be sent to nats:// servers without TLS; false if left out, and then they are not used.",
+                  },
                   replicas: {
                     type: "integer",
                     format: "int32",

@@ -33,6 +33,8 @@ export interface NatsSpec {
   servers: string[];
   /** A Secret in the platform's namespace, with `token`, or `username` and `password`, and perhaps `ca.crt`. */
   secretName?: string;
+  /** Whether the credentials may go to `nats://` servers, without TLS. */
+  allowPlaintext?: boolean;
   /** On how many of the servers each message is: 1, 3 or 5. */
   replicas?: number;
 }

@@ -2,7 +2,8 @@ import { functions } from "@spry/function";
 import { type Clock, isNotFound, type KubeClient, type ObjectKey } from "@spry/kube";
 import { type Queue } from "@spry/queue";
 import { schedulesOf, submitRun } from "../schedules/submit-run.ts";
-import { type Call, callBounds, callBucket, consumerOfCalls, hasEnded } from "./call.ts";
+import { consumerOfCalls } from "./call.ts";
+import { cancelCall } from "./cancel.ts";
 import { type CallRunner } from "./runner.ts";
 import { type CallSubmitter } from "./submit.ts";
 
@@ -24,7 +25,7 @@ export function administerCalls(deps: {
   const { client, submitter, runner, clock } = deps;
   return {
     cancel: (queue, namespace, id) =>
-      runner()?.cancel(namespace, id) ?? cancelElsewhere(queue, clock, namespace, id),
+      runner()?.cancel(namespace, id) ?? cancelCall(queue, clock, { namespace, id }),
     async run(queue, key, name) {
       const [namespace = "", fn = ""] = key.split("/");
       const found = await client.get(functions, { namespace, name: fn }).catch(unlessMissing);
@@ -36,24 +37,6 @@ export function administerCalls(deps: {
       return submitRun({ queue, submitter }, key, schedule, clock.now());
     },
   };
-}
-
-/** A request that is under way in another process is not cut short: its response is ignored. */
-async function cancelElsewhere(
-  queue: Queue,
-  clock: Clock,
-  namespace: string,
-  id: string,
-): Promise<boolean> {
-  const bucket = callBucket(namespace);
-  const kept = await queue.get(bucket, id);
-  const call = kept === undefined ? undefined : (JSON.parse(kept) as Call);
-  if (!call || hasEnded(call)) return false;
-  const now = clock.now();
-  const ended: Call = { ...call, state: "cancelled", endedAt: new Date(now).toISOString() };
-  const expiresAt = now + callBounds.defaultRetentionSeconds * 1_000;
-  await queue.put({ bucket, key: id, value: JSON.stringify(ended), expiresAt });
-  return true;
 }
 
 function unlessMissing(error: unknown): undefined {

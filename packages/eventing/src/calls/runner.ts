@@ -1,6 +1,12 @@
 import { type DeliveryResult, postOutside } from "@spry/gateway";
 import { type Clock, type Logger, messageOf, type ObjectKey, sleep } from "@spry/kube";
-import { type Consumer, type Delivery, type NewMessage, type Queue } from "@spry/queue";
+import {
+  type Consumer,
+  type Delivery,
+  type NewMessage,
+  type Queue,
+  RecordChangedError,
+} from "@spry/queue";
 import { type Deliver } from "../dispatcher/subscription-worker.ts";
 import {
   type Call,
@@ -14,6 +20,7 @@ import {
   consumerOfCalls,
   hasEnded,
 } from "./call.ts";
+import { cancelCall } from "./cancel.ts";
 import { serviceOf } from "./read-request.ts";
 import { type NamespaceClaims } from "./namespace-claims.ts";
 
@@ -23,6 +30,8 @@ export interface RunnerDeps {
   claims: NamespaceClaims;
   /** Whether results may be sent to this machine and its private networks, if a program of this machine asks for it. */
   allowPrivate: boolean;
+  /** Why an address that a client has named is not one outside the cluster. */
+  addressProblem?: (address: string) => string | undefined;
   /** Other processes accept calls, too: for which Functions is looked up again and again. */
   othersAccept?: boolean;
   clock: Clock;
@@ -133,15 +142,10 @@ export class CallRunner {
 
   /** Whether there was anything to cancel. */
   async cancel(namespace: string, id: string): Promise<boolean> {
-    const call = await this.#read(namespace, id);
-    if (!call || hasEnded(call)) return false;
-    await this.#write(
-      namespace,
-      this.#finished(call, "cancelled"),
-      callBounds.defaultRetentionSeconds * 1_000,
-    );
-    this.#running.get(id)?.abort();
-    return true;
+    const { queue, clock } = this.#deps;
+    const isCancelled = await cancelCall(queue, clock, { namespace, id });
+    if (isCancelled) this.#running.get(id)?.abort();
+    return isCancelled;
   }
 
   async #take(
@@ -161,6 +165,8 @@ export class CallRunner {
         for (const delivery of await consumer.next(max - active.size, signal)) {
           const handled: Promise<void> = handle(delivery)
             .catch((error: unknown) => {
+              // Cancelled meanwhile, which the next look at it shows; or another process has made it.
+              if (error instanceof RecordChangedError) return delivery.retry(0);
               log.warn(
                 { consumer: consumer.name, error: messageOf(error) },
                 "making a call, trying again",
@@ -189,15 +195,19 @@ export class CallRunner {
     const { id = "", method = "POST", path = "/" } = attributes;
     const options = JSON.parse(attributes["options"] ?? "{}") as CallOptions;
     const uid = await this.#deps.claims.uidOf(this.#deps.queue, namespace);
-    const call = await this.#read(namespace, id);
-    if (!call || hasEnded(call)) return delivery.ack();
+    const kept = await this.#read(namespace, id);
+    const call = kept === undefined ? undefined : (JSON.parse(kept) as Call);
+    if (kept === undefined || !call || hasEnded(call)) return delivery.ack();
     const begun: Call = {
       ...call,
       state: "running",
       startedAt: call.startedAt ?? new Date(clock.now()).toISOString(),
       attempts: delivery.attempt,
     };
-    await this.#write(namespace, begun, options.retentionMs);
+    const beginning = this.#record(namespace, begun, options.retentionMs);
+    await this.#deps.queue.put({ ...beginning, replaces: kept });
+    // Only its cancellation changes it from here on, in this or another process: that counts, then.
+    const replaces = beginning.value;
     const abort = new AbortController();
     this.#running.set(id, abort);
     const result = await deliver({
@@ -212,19 +222,18 @@ export class CallRunner {
       maxResponseBytes: callBounds.resultBytes,
       signal: abort.signal,
     }).finally(() => this.#running.delete(id));
-    // It may have been cancelled meanwhile.
-    const now = await this.#read(namespace, id);
-    if (!now || hasEnded(now)) return delivery.ack();
     const seen = { ...begun, ...outcomeOf(result) };
     const isOver = !mayBeRetried(result) || delivery.attempt > options.retries;
     if (!isOver) {
-      await this.#write(namespace, { ...seen, state: "waiting" }, options.retentionMs);
+      const waiting = this.#record(namespace, { ...seen, state: "waiting" }, options.retentionMs);
+      await this.#deps.queue.put({ ...waiting, replaces });
       return delivery.retry(Math.min(retryMs * 2 ** (delivery.attempt - 1), maxBackoffMs));
     }
     const isGood = "status" in result && result.status < 400;
     const ended = this.#finished(seen, isGood ? "succeeded" : "failed");
     const messages = callbacksOf(ended, { namespace, uid }, options, result);
-    await this.#deps.queue.append(messages, [this.#record(namespace, ended, options.retentionMs)]);
+    const end = this.#record(namespace, ended, options.retentionMs);
+    await this.#deps.queue.append(messages, [{ ...end, replaces }]);
     delivery.ack();
   }
 
@@ -247,6 +256,7 @@ export class CallRunner {
             body: bytes,
             timeoutMs: callbackTimeoutMs,
             allowPrivate: this.#deps.allowPrivate && attributes["ofmachine"] === "true",
+            addressProblem: this.#deps.addressProblem,
           })
         : await this.#deps.deliver({
             namespace,
@@ -268,19 +278,14 @@ export class CallRunner {
     return delivery.bury({ reason: "CallbackFailed", message: why });
   }
 
-  async #read(namespace: string, id: string): Promise<Call | undefined> {
-    const kept = await this.#deps.queue.get(callBucket(namespace), id);
-    return kept === undefined ? undefined : (JSON.parse(kept) as Call);
+  #read(namespace: string, id: string): Promise<string | undefined> {
+    return this.#deps.queue.get(callBucket(namespace), id);
   }
 
   #record(namespace: string, call: Call, retentionMs: number) {
     const sinceMs = hasEnded(call) ? 0 : callBounds.retentionSeconds * 1_000;
     const expiresAt = this.#deps.clock.now() + sinceMs + retentionMs;
     return { bucket: callBucket(namespace), key: call.id, value: JSON.stringify(call), expiresAt };
-  }
-
-  #write(namespace: string, call: Call, retentionMs: number): Promise<void> {
-    return this.#deps.queue.put(this.#record(namespace, call, retentionMs));
   }
 
   #finished(call: Call, state: Call["state"]): Call {

@@ -487,6 +487,33 @@ test("of two issuers of a rule, neither can sign for the other, whatever the key
   }
 });
 
+test.each<[what: string, headers: Record<string, "a" | "b">, query: "a" | "b" | "", decision: string]>([
+  ["each at its own", { "x-token": "a", authorization: "b" }, "", "allowed"],
+  ["one's at both", { "x-token": "a", authorization: "a" }, "", "401 the token's issuer is not configured"],
+  ["the other's at both", { "x-token": "b", authorization: "b" }, "", "401 the token's issuer is not configured"],
+  ["one's at its own and as the other's parameter", { "x-token": "a" }, "a", "401 the token's issuer is not configured"],
+  ["the other's at both of its places", { authorization: "b" }, "b", "allowed"],
+])("an issuer's token does not count at another issuer's place: %s", async (_, given, query, decision) => {
+  const set = { keys: [await publicKey("ec")] };
+  answer = (response) => response.end(JSON.stringify(set));
+  const jwksUri = `${origin}/keys`;
+  const other = "https://other.example";
+  const tokens = { a: await token(), b: await token({ claims: { iss: other } }) };
+  const authentications: JwtAuthentication[] = [
+    { issuer, jwksUri, fromHeaders: [{ name: "x-token" }] },
+    { issuer: other, jwksUri },
+  ];
+  const header = (name: string) => {
+    const whose = given[name];
+    return whose && `${name === "authorization" ? "Bearer " : ""}${tokens[whose]}`;
+  };
+  const request = { header, query: query && `access_token=${tokens[query]}` };
+  const jwt = { kind: "jwt" as const, authentications, authorizations: [] };
+  const decided = await check.check(request, jwt, "shop");
+  const text = decided.kind === "allowed" ? "allowed" : `${decided.status} ${decided.reason}`;
+  expect(text).toBe(decision);
+}); // prettier-ignore
+
 type Given = "good" | "forged" | "long" | undefined;
 
 test.each<[what: string, own: Given, other: Given, decision: string]>([

@@ -146,17 +146,20 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
 
   return {
     async check(request, { authentications, authorizations, withoutToken = 403 }, tenant) {
-      const found = new Map<string, TokenAuthentication[]>();
+      // By place: an issuer's token counts only where that issuer's tokens are expected.
+      const found = new Map<string, { text: string; by: TokenAuthentication[] }>();
       for (const authentication of authentications)
-        for (const token of tokensFor(authentication, request))
-          found.set(token, [...(found.get(token) ?? []), authentication]);
+        for (const { place, text } of tokensFor(authentication, request)) {
+          const key = `${place}\n${text}`;
+          found.set(key, { text, by: [...(found.get(key)?.by ?? []), authentication] });
+        }
       // A text that is too long to be read does not count as a token, but none passes alongside a good one.
-      if ([...found.keys()].every((token) => token === ""))
+      if ([...found.values()].every(({ text }) => text === ""))
         return refused(withoutToken, "the request has no token");
       const all: Claims[] = [];
       // The Service may read any of them, also where each is of another issuer.
-      for (const [token, places] of found) {
-        const claims = await claimsByAny(token, places, tenant);
+      for (const { text, by } of found.values()) {
+        const claims = await claimsByAny(text, by, tenant);
         if (typeof claims === "string") return refused(401, claims);
         all.push(claims);
       }

@@ -11,6 +11,13 @@ export interface TokenRequest {
 /** Longer texts are not tokens. */
 const maxTokenLength = 16 * 1024;
 
+/** A token, and where in the request it is. */
+export interface FoundToken {
+  /** The header or parameter: the same text at another place is another token. */
+  place: string;
+  text: string;
+}
+
 /**
  * The tokens that an authentication takes from a request, from each of its headers and parameters, or by default from
  * `Authorization: Bearer` and `access_token` (Istio's RequestAuthentication). All of them have to be good: the Service may read
@@ -20,19 +27,27 @@ const maxTokenLength = 16 * 1024;
 export function tokensFor(
   { fromHeaders = [], fromParams = [] }: TokenAuthentication,
   request: TokenRequest,
-): string[] {
+): FoundToken[] {
   const isDefault = fromHeaders.length === 0 && fromParams.length === 0;
   const headers = isDefault ? [{ name: "authorization", prefix: "Bearer " }] : fromHeaders;
   const params = isDefault ? ["access_token"] : fromParams;
   const values = new URLSearchParams(params.length === 0 ? "" : request.query);
-  const found = new Set([
-    ...headers.map(({ name, prefix }) =>
-      withoutPrefix(request.header(name.toLowerCase()), prefix ?? ""),
-    ),
-    ...params.map((name) => values.getAll(name).join(", ")),
-  ]);
-  const tokens = [...found].filter((token) => token !== undefined && token !== "") as string[];
-  return tokens.map((token) => (token.length > maxTokenLength ? "" : token));
+  const found = [
+    ...headers.map(({ name, prefix }) => {
+      const header = name.toLowerCase();
+      return {
+        place: `header ${header}`,
+        text: withoutPrefix(request.header(header), prefix ?? ""),
+      };
+    }),
+    ...params.map((name) => ({
+      place: `parameter ${name}`,
+      text: values.getAll(name).join(", "),
+    })),
+  ];
+  return found.flatMap(({ place, text = "" }) =>
+    text === "" ? [] : { place, text: text.length > maxTokenLength ? "" : text },
+  );
 }
 
 /** Without a prefix the whole value is the token; `Bearer ` may precede it, which the original calls the default. */

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { refusedAddress, withPorts } from "@spry/exposure";
+import { plainAddress, refusedAddress, withPorts } from "@spry/exposure";
 import {
   type Clock,
   type EndpointSlice,
@@ -14,6 +14,7 @@ import {
 import { Destination } from "../activation/destination.ts";
 import { type Seeker } from "../activation/waiting-line.ts";
 import { Backend } from "../attempt/backend.ts";
+import { addressesOfService, addressesOfSlice } from "../exposure/key-reach.ts";
 import { ServiceTargets } from "../exposure/service-targets.ts";
 import { serviceOfAnySlice } from "../routing/endpoints.ts";
 import { defaultSettings } from "../settings.ts";
@@ -56,7 +57,7 @@ export type DeliveryResult = DeliveryResponse | DeliveryFailure;
 
 export interface DelivererOptions {
   client: KubeClient;
-  /** Kept current by the caller, instead of by an informer of its own. */
+  /** Indexed by `address`, and kept current by the caller, instead of by an informer of its own. */
   services?: Informer<Service>;
   clock?: Clock;
   log?: Logger;
@@ -74,6 +75,7 @@ const maxTries = 5;
 export class Deliverer {
   readonly ready: Promise<void>;
   readonly services: Informer<Service>;
+  readonly #slices: Informer<EndpointSlice>;
   readonly #targets: ServiceTargets;
   readonly #clock: Clock;
 
@@ -87,13 +89,19 @@ export class Deliverer {
     this.#clock = clock;
     const watching = { clock, log, maxRetryMs: 1_000 };
     const own =
-      services ?? new Informer(client, resources.services, { ...watching, transform: withPorts });
+      services ??
+      new Informer(client, resources.services, {
+        ...watching,
+        indexes: { address: addressesOfService },
+        transform: withPorts,
+      });
     this.services = own;
     const slices = new Informer(client, resources.endpointSlices, {
       ...watching,
-      indexes: { service: serviceOfAnySlice },
+      indexes: { service: serviceOfAnySlice, address: addressesOfSlice },
       transform: withoutRefused,
     });
+    this.#slices = slices;
     if (!services) void own.run(signal);
     void slices.run(signal);
     this.#targets = new ServiceTargets(
@@ -109,6 +117,18 @@ export class Deliverer {
       await slices.synced;
     })();
     signal.addEventListener("abort", () => this.#targets.close(), { once: true });
+  }
+
+  /**
+   * Why an address is not one outside the cluster: it is a Service's or a Pod's. Not every cluster takes these from private
+   * networks, and a name may resolve to any.
+   */
+  addressProblem(address: string): string | undefined {
+    const plain = plainAddress(address);
+    const isOwn = [this.services, this.#slices].some(
+      (cache) => cache.byIndex("address", plain).length > 0,
+    );
+    return isOwn ? `address ${address} is of a Service or a Pod of this cluster` : undefined;
   }
 
   async deliver(request: DeliveryRequest): Promise<DeliveryResult> {

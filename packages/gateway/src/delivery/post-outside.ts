@@ -12,6 +12,8 @@ export interface OutsideRequest {
   timeoutMs: number;
   /** Whether this machine and its private networks may be called: on one machine, not in a cluster. */
   allowPrivate: boolean;
+  /** Why an address is not called that would be otherwise: it is one of the cluster's own (`Deliverer.addressProblem`). */
+  addressProblem?: ((address: string) => string | undefined) | undefined;
 }
 
 const privateNetworks = new BlockList();
@@ -43,13 +45,16 @@ export function postOutside({
   body,
   timeoutMs,
   allowPrivate,
+  addressProblem = () => undefined,
 }: OutsideRequest): Promise<DeliveryResult> {
   const { promise, resolve } = Promise.withResolvers<DeliveryResult>();
+  const problemOf = (address: string) =>
+    refused(address, allowPrivate) ?? (allowPrivate ? undefined : addressProblem(address));
   const failed = (reason: string, message: string) => resolve({ reason, message });
   try {
     const target = new URL(url);
     const literal = target.hostname.replace(/^\[|\]$/g, "");
-    const why = isIP(literal) ? refused(literal, allowPrivate) : undefined;
+    const why = isIP(literal) ? problemOf(literal) : undefined;
     if (why !== undefined) {
       failed("AddressRefused", why);
       return promise;
@@ -58,7 +63,7 @@ export function postOutside({
       systemLookup(name, options, (error, found, family) => {
         if (error) return callback(error, found, family);
         const all = typeof found === "string" ? [found] : found.map(({ address }) => address);
-        const [first] = all.flatMap((address) => refused(address, allowPrivate) ?? []);
+        const [first] = all.flatMap((address) => problemOf(address) ?? []);
         return first === undefined
           ? callback(null, found, family)
           : callback(new Error(first), found, family);

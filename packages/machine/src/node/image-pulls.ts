@@ -47,6 +47,13 @@ export class ImagePulls {
     }
   }
 
+  /** The image of that name, if it is here and the Pod may use it. */
+  async presentFor(name: string): Promise<LocalImage | undefined> {
+    await this.begin();
+    const present = this.#options.images.find(name);
+    return present && this.#isUsable(present) ? present : undefined;
+  }
+
   /** The image, ready to be run; undefined when it has to be waited for (the container says why). */
   imageFor(container: ContainerRun): LocalImage | undefined {
     const { images, clock } = this.#options;

@@ -237,7 +237,7 @@ export class PodWorker {
     const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
     if (!this.#place) {
       void this.#pulls.begin();
-      const expected = this.#expected();
+      const expected = await this.#expected();
       const place = { uid, namespace, name, expected, ...networkOf(this.#pod) };
       this.#place = await sandbox.openPod(place);
       await this.#options.onPlaced();
@@ -249,13 +249,16 @@ export class PodWorker {
     await this.#stopSidecarsAtEnd();
   }
 
-  /** Of a Pod with one container that requests have started. Whether it may use the image is seen later. */
-  #expected(): PodPlacement["expected"] {
+  /**
+   * Of a Pod with one container that requests have started. Without an image that it may use: what waits for those who may
+   * is not for it.
+   */
+  async #expected(): Promise<PodPlacement["expected"]> {
     const { metadata, spec } = this.#pod;
     const [container, ...more] = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
     const isOnDemand = metadata.labels?.[revisionLabel] !== undefined;
     if (!isOnDemand || !container?.image || more.length > 0) return undefined;
-    return { image: this.#options.images.find(container.image) };
+    return { image: await this.#pulls.presentFor(container.image) };
   }
 
   /** Init containers one after the other, then all the others. Sidecars go on beside them. */

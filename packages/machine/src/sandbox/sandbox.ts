@@ -67,7 +67,10 @@ export interface PodPlacement extends PodIdentity {
   hostNetwork?: boolean | undefined;
   dns?: { policy?: string | undefined; config?: DnsConfig | undefined } | undefined;
   hostAliases?: { ip: string; hostnames: string[] }[] | undefined;
-  /** Of a Pod with one container that requests have started: a process may wait for it. `image` if that is here already. */
+  /**
+   * Of a Pod with one container that requests have started: a process may wait for it. `image` if it is here already, and
+   * the Pod may use it.
+   */
   expected?: { image: LocalImage | undefined } | undefined;
 }
 

@@ -10,6 +10,7 @@ import {
   type Queue,
   type QueueLimits,
   type QueueState,
+  type RecordWrite,
   type StoredRecord,
 } from "../queue.ts";
 import { Shares } from "../shares.ts";
@@ -79,7 +80,7 @@ export class JetStreamQueue implements Queue {
 
   async append(
     messages: readonly NewMessage[],
-    records: readonly StoredRecord[] = [],
+    records: readonly RecordWrite[] = [],
   ): Promise<Appended[]> {
     try {
       return await this.#publishing.append(messages, records);
@@ -173,7 +174,7 @@ export class JetStreamQueue implements Queue {
     return (await this.#reached(() => manager.streams.info(names.stream))).state;
   }
 
-  async put(record: StoredRecord): Promise<void> {
+  async put(record: RecordWrite): Promise<void> {
     await this.#publishing.append([], [record]);
   }
   async get(bucket: string, key: string): Promise<string | undefined> {

@@ -2,10 +2,11 @@ import { randomBytes } from "node:crypto";
 import { type JetStreamClient, JetStreamApiError, type JetStreamManager } from "@nats-io/jetstream";
 import { headers, type MsgHdrs, type NatsConnection } from "@nats-io/transport-node";
 import { messageOf } from "@spry/kube";
-import { QueueFullError, QueueUnavailableError } from "../errors.ts";
-import { type Appended, type NewMessage, type StoredRecord } from "../queue.ts";
+import { QueueFullError, QueueUnavailableError, RecordChangedError } from "../errors.ts";
+import { type Appended, type NewMessage, type RecordWrite } from "../queue.ts";
 import { encode } from "./frame.ts";
 import { type Names } from "./names.ts";
+import { Records } from "./records.ts";
 
 /** What the driver's parts share. */
 export interface Link {
@@ -46,13 +47,16 @@ export class Publishing {
   #batches = 0;
   readonly #waiting: (() => void)[] = [];
 
+  readonly #records: Records;
+
   constructor(link: Link) {
     this.#link = link;
+    this.#records = new Records(link);
   }
 
   async append(
     messages: readonly NewMessage[],
-    records: readonly StoredRecord[],
+    records: readonly RecordWrite[],
   ): Promise<Appended[]> {
     const { names } = this.#link;
     const max = this.#link.connection.info?.max_payload ?? 1024 ** 2;
@@ -62,6 +66,7 @@ export class Publishing {
         data: encode(message),
         id: names.id(message.key),
         ttl: undefined,
+        replaces: undefined,
       })),
       ...records.map((record) => recordEntry(record, names)),
     ];
@@ -79,18 +84,21 @@ export class Publishing {
 
   /** One message that is not one of a user's: a dead letter, or one that is redriven. */
   async write(subject: string, data: Uint8Array, id: string): Promise<number> {
-    const [appended] = await this.#each([{ subject, data, id, ttl: undefined }]);
+    const [appended] = await this.#each([
+      { subject, data, id, ttl: undefined, replaces: undefined },
+    ]);
     return appended?.position ?? 0;
   }
 
   async #each(entries: readonly Entry[]): Promise<Appended[]> {
     return Promise.all(
-      entries.map(async ({ subject, data, id, ttl }) => {
-        const ack = await patiently(() =>
+      entries.map(async (entry) => {
+        const { subject, data, id, ttl } = entry;
+        const ack = await patiently(async () =>
           this.#link.client.publish(subject, data, {
             timeout: attemptMs,
             ...(id === undefined ? {} : { msgID: id }),
-            ...(ttl === undefined ? {} : { headers: recordHeaders(ttl) }),
+            ...(ttl === undefined ? {} : { headers: await this.#headersOf(entry) }),
           }),
         );
         return { position: ack.seq, isDuplicate: ack.duplicate };
@@ -119,8 +127,9 @@ export class Publishing {
   async #commit(entries: readonly Entry[]): Promise<number> {
     const { connection } = this.#link;
     const batch = randomBytes(12).toString("hex");
-    const headersOf = ({ id, ttl }: Entry, at: number) => {
-      const own = ttl === undefined ? headers() : recordHeaders(ttl);
+    const all = await Promise.all(entries.map((entry) => this.#headersOf(entry)));
+    const headersOf = ({ id }: Entry, at: number) => {
+      const own = all[at] ?? headers();
       if (id !== undefined) own.set("Nats-Msg-Id", id);
       own.set("Nats-Batch-Id", batch);
       own.set("Nats-Batch-Sequence", String(at + 1));
@@ -141,6 +150,17 @@ export class Publishing {
     const { error, seq = 0 } = reply.json<{ error?: ApiError; seq?: number }>();
     if (error) throw new JetStreamApiError(error);
     return seq;
+  }
+
+  /** Looked up for each attempt: a write that replaces a value names the position of that value. */
+  async #headersOf({ ttl, replaces }: Entry): Promise<MsgHdrs> {
+    const own = ttl === undefined ? headers() : recordHeaders(ttl);
+    if (replaces)
+      own.set(
+        "Nats-Expected-Last-Subject-Sequence",
+        String(await this.#records.replacedBy(replaces)),
+      );
+    return own;
   }
 
   async #enter(): Promise<void> {
@@ -166,13 +186,15 @@ interface Entry {
   id: string | undefined;
   /** Of a record: as `Nats-TTL`. */
   ttl: string | undefined;
+  /** A record that is written only in place of a certain value. */
+  replaces: RecordWrite | undefined;
 }
 
 class DuplicateError extends Error {
   override readonly name = "DuplicateError";
 }
 
-function recordEntry(record: StoredRecord, names: Names): Entry {
+function recordEntry(record: RecordWrite, names: Names): Entry {
   const { bucket, key, value, expiresAt } = record;
   const seconds =
     expiresAt === undefined ? 0 : Math.max(1, Math.ceil((expiresAt - Date.now()) / 1_000));
@@ -181,6 +203,7 @@ function recordEntry(record: StoredRecord, names: Names): Entry {
     data: Buffer.from(JSON.stringify({ value, expiresAt })),
     id: undefined,
     ttl: expiresAt === undefined ? "never" : `${seconds}s`,
+    replaces: record.replaces === undefined ? undefined : record,
   };
 }
 
@@ -199,6 +222,7 @@ export async function patiently<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
+      if (error instanceof RecordChangedError) throw error;
       const code = error instanceof JetStreamApiError ? error.code : undefined;
       if (code === codes.duplicateInBatch) throw new DuplicateError(messageOf(error));
       const isFull = code !== undefined && fullCodes.has(code);

@@ -1,4 +1,5 @@
-import { type StoredRecord } from "../queue.ts";
+import { recordChanged } from "../errors.ts";
+import { type RecordWrite, type StoredRecord } from "../queue.ts";
 import { type Link } from "./publishing.ts";
 
 interface Kept {
@@ -18,11 +19,23 @@ export class Records {
     return (await this.#kept(this.#link.names.record(bucket, key)))?.value;
   }
 
-  async #kept(subject: string): Promise<Kept | undefined> {
+  /**
+   * The position of the value that a write replaces: the server takes the write only while it is the last one.
+   * @throws RecordChangedError when it has another value by now
+   */
+  async replacedBy({ bucket, key, value, replaces }: RecordWrite): Promise<number> {
+    const kept = await this.#kept(this.#link.names.record(bucket, key));
+    // The new one: an earlier attempt has been written, whose answer was lost.
+    if (kept && (kept.value === replaces || kept.value === value)) return kept.seq;
+    throw recordChanged(`${bucket}/${key}`);
+  }
+
+  async #kept(subject: string): Promise<(Kept & { seq: number }) | undefined> {
     const { manager, names } = this.#link;
     const found = await manager.streams.getMessage(names.stream, { last_by_subj: subject });
     const kept = found ? (JSON.parse(found.string()) as Kept) : undefined;
-    return kept === undefined || (kept.expiresAt ?? Infinity) <= Date.now() ? undefined : kept;
+    if (!found || !kept || (kept.expiresAt ?? Infinity) <= Date.now()) return undefined;
+    return { ...kept, seq: found.seq };
   }
 
   async remove(bucket: string, key: string): Promise<void> {
@@ -49,8 +62,9 @@ export class Records {
       if (records.length >= limit || bytes >= maxBytes) break;
       const kept = await this.#kept(subject);
       if (!kept) continue;
-      records.push({ bucket, key, ...kept });
-      bytes += kept.value.length;
+      const { value, expiresAt } = kept;
+      records.push({ bucket, key, value, ...(expiresAt === undefined ? {} : { expiresAt }) });
+      bytes += value.length;
     }
     return records;
   }

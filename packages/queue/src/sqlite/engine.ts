@@ -129,6 +129,12 @@ export class Engine {
           this.#maintenance.soon();
           return;
         }
+        const changed = request.records.find((record) => !store.records.isStill(record, now));
+        if (changed) {
+          const error = `${changed.bucket}/${changed.key}`;
+          replies.push({ id: request.id, error, kind: "changed" });
+          return;
+        }
         const appended = request.messages.map((message) =>
           store.messages.append(message, now, since),
         );

@@ -2,7 +2,7 @@ import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
 import { type Clock, type Logger, messageOf, silentLogger } from "@spry/kube";
-import { QueueFullError, QueueUnavailableError } from "../errors.ts";
+import { QueueFullError, QueueUnavailableError, recordChanged } from "../errors.ts";
 import { defaultLimits, type Queue, type QueueLimits } from "../queue.ts";
 import { Engine } from "./engine.ts";
 import { type Reply, type Request, troubleId } from "./protocol.ts";
@@ -182,5 +182,6 @@ const unavailable = (file: string, why: string) =>
 
 function errorOf(reply: Extract<Reply, { error: string }>, file: string): Error {
   if (reply.kind === "full") return new QueueFullError(`the queue is full: ${reply.error}`);
+  if (reply.kind === "changed") return recordChanged(reply.error);
   return unavailable(file, reply.error);
 }

@@ -44,6 +44,7 @@ export interface WireRecord {
   key: string;
   value: string;
   expiresAt: number | undefined;
+  replaces?: string | undefined;
 }
 
 export interface WireOptions {
@@ -70,7 +71,7 @@ export type Request = Operation & { id: number };
 
 export type Reply =
   | { id: number; value: unknown }
-  | { id: number; error: string; kind: "full" | "unavailable" | "other" };
+  | { id: number; error: string; kind: "full" | "changed" | "unavailable" | "other" };
 
 /** Of a reply that answers nothing: something to be logged. */
 export const troubleId = -1;

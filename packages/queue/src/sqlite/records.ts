@@ -19,6 +19,13 @@ export class Records {
     );
   }
 
+  /** Whether it may be written: it has the value that it is to replace, or the new one already. */
+  isStill({ bucket, key, value, replaces }: WireRecord, now: number): boolean {
+    if (replaces === undefined) return true;
+    const present = this.get(bucket, key, now);
+    return present === replaces || present === value;
+  }
+
   /** One that has ended may not have been removed yet. */
   get(bucket: string, key: string, now: number): string | undefined {
     const row = this.#statements.get(

@@ -9,6 +9,7 @@ import {
   type NewMessage,
   type Queue,
   type QueueState,
+  type RecordWrite,
   type ReplayFrom,
   type StoredRecord,
   type Verdict,
@@ -32,7 +33,7 @@ export class SqliteQueue implements Queue {
 
   async append(
     messages: readonly NewMessage[],
-    records: readonly StoredRecord[] = [],
+    records: readonly RecordWrite[] = [],
   ): Promise<Appended[]> {
     const operation: Operation = {
       op: "append",
@@ -85,7 +86,7 @@ export class SqliteQueue implements Queue {
   async state(): Promise<QueueState> {
     return (await this.#ask({ op: "state" })) as QueueState;
   }
-  async put(record: StoredRecord): Promise<void> {
+  async put(record: RecordWrite): Promise<void> {
     await this.#ask({ op: "append", messages: [], records: [wireRecord(record)] });
   }
   async get(bucket: string, key: string): Promise<string | undefined> {
@@ -177,11 +178,12 @@ class SqliteConsumer implements Consumer {
   }
 }
 
-const wireRecord = ({ bucket, key, value, expiresAt }: StoredRecord) => ({
+const wireRecord = ({ bucket, key, value, expiresAt, replaces }: RecordWrite) => ({
   bucket,
   key,
   value,
   expiresAt,
+  replaces,
 });
 
 function messageOfRow({ attributes, ...row }: WireStored): Message {

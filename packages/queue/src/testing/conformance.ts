@@ -8,6 +8,7 @@ import {
   type NewMessage,
   type Queue,
   type QueueLimits,
+  RecordChangedError,
 } from "../index.ts";
 
 export interface Driver {
@@ -381,6 +382,50 @@ export function conformance(driver: Driver): void {
       await after.remove("b", "x");
       expect([await after.get("b", "x"), await after.get("b", "y")]).toEqual([undefined, "2"]);
       await after.close();
+    });
+
+    test("replace the value that their writer has read, or nothing is written", async () => {
+      const { queue, consumer } = await withConsumer();
+      const record = { bucket: "b", key: "x" };
+      await queue.put({ ...record, value: "1" });
+      await queue.put({ ...record, value: "2", replaces: "1" });
+      await queue.append([message("a", "with it")], [{ ...record, value: "3", replaces: "2" }]);
+      await expect(queue.put({ ...record, value: "4", replaces: "2" })).rejects.toThrow(
+        RecordChangedError,
+      );
+      const late = queue.append(
+        [message("a", "late")],
+        [
+          { ...record, key: "y", value: "1" },
+          { ...record, value: "4", replaces: "2" },
+        ],
+      );
+      await expect(late).rejects.toThrow("the record b/x has been changed or removed meanwhile");
+      const missing = { ...record, key: "z", value: "1", replaces: "0" };
+      await expect(queue.put(missing)).rejects.toThrow(RecordChangedError);
+      expect(keys(await take(consumer, 1, 5))).toEqual(["with it"]);
+      expect(await isIdle(consumer)).toBe(true);
+      expect([await queue.get("b", "x"), await queue.get("b", "y")]).toEqual(["3", undefined]);
+      await queue.close();
+    });
+
+    test("that several replace at once are replaced by one of them", async () => {
+      const queue = await driver.open();
+      const record = { bucket: "b", key: "x" };
+      await queue.put({ ...record, value: "0" });
+      const writers = ["1", "2", "3", "4", "5", "6"];
+      const written = await Promise.allSettled(
+        writers.map((value, at) =>
+          queue.append(at % 2 === 0 ? [] : [message("a", value)], [
+            { ...record, value, replaces: "0" },
+          ]),
+        ),
+      );
+      const winners = writers.filter((_, at) => written[at]?.status === "fulfilled");
+      expect(winners).toEqual([await queue.get("b", "x")]);
+      const losers = written.filter((one) => one.status === "rejected");
+      expect(losers.every(({ reason }) => reason instanceof RecordChangedError)).toBe(true);
+      await queue.close();
     });
 
     test("end at their time", async () => {
