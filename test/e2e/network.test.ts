@@ -20,6 +20,21 @@ const caller = `module.exports = { async main(event) {
   };
   try { return await ways[how](); } catch (error) { return "failed: " + (error.cause?.code ?? error.code ?? error.message); }
 } };`;
+/** The same in Python. */
+const snake = [
+  "import socket, urllib.request, asyncio",
+  "async def through_asyncio(host):",
+  "    reader, writer = await asyncio.open_connection(host, 80)",
+  "    writer.write(b'GET / HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n')",
+  "    return (await reader.read()).decode().split('\\r\\n\\r\\n')[1]",
+  "def main(event, context):",
+  "    query = event['extensions']['request'].query",
+  "    try:",
+  "        if query.get('how') == 'asyncio': return asyncio.run(through_asyncio(query['url']))",
+  "        return urllib.request.urlopen(query['url'], timeout=5).read().decode()",
+  "    except OSError as error:",
+  "        return f'failed: {error}'",
+].join("\n");
 const answering = (text: string) => `module.exports = { main: () => "${text}" };`;
 
 beforeAll(async () => {
@@ -29,9 +44,10 @@ beforeAll(async () => {
     functionManifest("caller", caller),
     functionManifest("near", answering("near")),
     functionManifest("far", answering("far"), {}, { namespace: "shop" }),
+    ...(python ? [functionManifest("snake", snake, { runtime: "python312" })] : []),
   ];
   for (const manifest of all) await platform.k("apply -f -", manifest);
-  await platform.k("wait --for=condition=Running function/caller function/near --timeout=90s");
+  await platform.k("wait --for=condition=Running function --all --timeout=90s");
   await platform.k("wait --for=condition=Running function/far -n shop --timeout=90s");
 });
 afterAll(() => platform.remove());
@@ -175,30 +191,14 @@ describe("a Function calls", () => {
 
 describe.skipIf(!python)(python ? "Python" : "skipped: Python 3.12 is not on this machine", () => {
   test("a Function calls others", async () => {
-    const source = [
-      "import socket, urllib.request, asyncio",
-      "async def through_asyncio(host):",
-      "    reader, writer = await asyncio.open_connection(host, 80)",
-      "    writer.write(b'GET / HTTP/1.0\\r\\nHost: x\\r\\n\\r\\n')",
-      "    return (await reader.read()).decode().split('\\r\\n\\r\\n')[1]",
-      "def main(event, context):",
-      "    query = event['extensions']['request'].query",
-      "    try:",
-      "        if query.get('how') == 'asyncio': return asyncio.run(through_asyncio(query['url']))",
-      "        return urllib.request.urlopen(query['url'], timeout=5).read().decode()",
-      "    except OSError as error:",
-      "        return f'failed: {error}'",
-    ].join("\n");
-    await platform.k("apply -f -", functionManifest("snake", source, { runtime: "python312" }));
-    await platform.k("wait --for=condition=Running function/snake --timeout=90s");
-    const snake = (url: string, how = "urllib") => called(url, how, "snake.default");
-    await expect.poll(() => snake("http://far.shop.svc.cluster.local/")).toBe("far");
-    expect(await snake("http://near/")).toBe("near");
-    expect(await snake("far.shop.svc", "asyncio")).toBe("far");
+    const bySnake = (url: string, how = "urllib") => called(url, how, "snake.default");
+    await expect.poll(() => bySnake("http://far.shop.svc.cluster.local/")).toBe("far");
+    expect(await bySnake("http://near/")).toBe("near");
+    expect(await bySnake("far.shop.svc", "asyncio")).toBe("far");
     const ip = await platform.k("get service far -n shop -o jsonpath={.spec.clusterIP}");
-    expect(await snake(`http://${ip}/`)).toBe("far");
-    expect(await snake("http://far.shop:81/")).toMatch(/refused/);
-    expect(await snake("http://far/")).toMatch(
+    expect(await bySnake(`http://${ip}/`)).toBe("far");
+    expect(await bySnake("http://far.shop:81/")).toMatch(/refused/);
+    expect(await bySnake("http://far/")).toMatch(
       /Name or service not known|No address|failure in name/,
     );
   });

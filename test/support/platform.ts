@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { filesBelow } from "./files-below.ts";
 import { hostAddress } from "./host-address.ts";
+import { useTemplate } from "./platform-template.ts";
 import { type Answer, call, type CallOptions, callUntil } from "./calls.ts";
 
 export const root = path.resolve(import.meta.dirname, "../..");
@@ -28,6 +29,7 @@ export class Platform {
   readonly #options: StartOptions;
   #child: ChildProcess | undefined;
   #exited: Promise<void> = Promise.resolve();
+  #isPrepared = false;
   output = "";
 
   constructor(options: StartOptions = {}) {
@@ -37,6 +39,8 @@ export class Platform {
 
   /** Starts it and resolves, with the milliseconds that took, once it says that it is ready. */
   async start(): Promise<number> {
+    if (!this.#isPrepared) useTemplate(this.dataDir, this.#options);
+    this.#isPrepared = true;
     const begin = performance.now();
     rmSync(path.join(this.dataDir, "endpoints.json"), { force: true });
     const { args = ["--no-example"], uid, checkout = root } = this.#options;

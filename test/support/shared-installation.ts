@@ -1,10 +1,11 @@
 /**
  * Before the files of test/e2e: with `SPRY_TEST_ENGINE=cluster` a real Kubernetes with Spry installed, one for all of them.
- * What it takes to use it, or why there is none, is handed to them.
+ * What it takes to use it, or why there is none, is handed to them. On one machine, a template of platforms instead.
  */
 import { type TestProject } from "vitest/node";
 import { type ClusterPlace, startClusterPlace } from "./cluster-place.ts";
 import { whyNoInstallation } from "./installed-cluster.ts";
+import { offerTemplate } from "./offer-template.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -25,5 +26,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("engine", engine);
   project.provide("noPlace", reason);
   project.provide("place", started?.place);
-  return async () => started?.stop();
+  // For files that are named it would cost what it saves.
+  const isWhole = !process.argv.some((argument) => argument.endsWith(".test.ts"));
+  const template = engine === "machine" && isWhole ? offerTemplate() : undefined;
+  return async () => {
+    await template?.();
+    await started?.stop();
+  };
 }

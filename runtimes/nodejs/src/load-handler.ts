@@ -3,7 +3,7 @@ import { HandedServer } from "./application/handed-server.ts";
 import { eventHandler } from "./event-handler.ts";
 import { findModule } from "./find-module.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
-import { isStreaming, provideAwsLambda } from "./lambda-streaming.ts";
+import { isStreaming, provideAwsLambda } from "./dialects/lambda-streaming.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports, loadModule } from "./load-module.ts";
 import { type Publisher } from "./publisher.ts";
@@ -78,7 +78,7 @@ async function handlerOf(
   }
   // The contract's own form is what nearly all have: the others' code is looked at only now.
   if (settings.handlerName !== "main") return undefined;
-  return await (await import("./recognise-handler.ts")).recogniseHandler(module, settings);
+  return await (await import("./dialects/recognise-handler.ts")).recogniseHandler(module, settings);
 }
 
 /** What is called otherwise may be a neighbour's: they have no `main`. */
@@ -90,10 +90,10 @@ async function otherHandler(
   const { handlerName } = settings;
   if (handlerName === "main") return undefined;
   if (handlerName === "lambdaHandler") {
-    const { lambdaHandler } = await import("./lambda-handler.ts");
+    const { lambdaHandler } = await import("./dialects/lambda-handler.ts");
     return lambdaHandler(found, settings, isStreaming(found));
   }
-  const { namedHandler } = await import("./context-first.ts");
+  const { namedHandler } = await import("./dialects/context-first.ts");
   return await namedHandler(found, functionOf(module, "initContext"));
 }
 

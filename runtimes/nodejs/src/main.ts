@@ -8,7 +8,7 @@ import { atStop } from "./background-work.ts";
 import { monotonicMs } from "./clock.ts";
 import { cpuLimit } from "./cpu-limit.ts";
 import { type FunctionResponse } from "./function-response.ts";
-import { functionsFramework } from "./functions-framework.ts";
+import { functionsFramework } from "./dialects/functions-framework.ts";
 import { type FunctionHandler } from "./handler.ts";
 import { LoadError } from "./load-error.ts";
 import { loadHandler } from "./load-handler.ts";

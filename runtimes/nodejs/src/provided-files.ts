@@ -1,4 +1,4 @@
-import type { functionsFramework } from "./functions-framework.ts";
+import type { functionsFramework } from "./dialects/functions-framework.ts";
 import type { Sdk } from "./sdk.ts";
 
 /** By which the files find what `provideModules` has made for them. */

@@ -395,6 +395,12 @@ test("the server's own groups have APIServices, custom ones come and go with the
     spec: { group: "apps", version: "v1", groupPriorityMinimum: 17_800, versionPriority: 15 },
     status: { conditions: [{ type: "Available", status: "True", reason: "Local" }] },
   });
+  const legacy = items.find(({ metadata }) => metadata.name === "v1.");
+  expect(legacy?.spec).toEqual({
+    version: "v1",
+    groupPriorityMinimum: 18_000,
+    versionPriority: 1,
+  });
   const definition = {
     metadata: { name: "cats.example.com" },
     spec: {

@@ -72,7 +72,7 @@ export class LocalApiServices {
       const [groupPriorityMinimum, versionPriority] = Array.isArray(priority)
         ? priority
         : [priority ?? 15_000, 15];
-      return { group, version, groupPriorityMinimum, versionPriority };
+      return { ...(group && { group }), version, groupPriorityMinimum, versionPriority };
     });
     const metrics = { group: metricsGroup, version: "v1beta1" };
     specs.push({ ...metrics, groupPriorityMinimum: 100, versionPriority: 100 });
@@ -132,7 +132,8 @@ export class LocalApiServices {
 
   async #write(spec: ApiServiceSpec, managed: "onstart" | "true"): Promise<void> {
     const { store, clock } = this.#deps;
-    const name = `${spec.version}.${spec.group}`;
+    // That of `/api/v1` has no group.
+    const name = `${spec.version}.${spec.group ?? ""}`;
     const place = { collection: apiServices, namespace: "", name };
     const stored = store.get(place);
     const status = { conditions: setCondition<Condition>([], local, clock) };

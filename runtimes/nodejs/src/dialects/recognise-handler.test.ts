@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
-import { expectAnswer, type Row } from "./testing/handler-rows.ts";
-import { send, startFunction } from "./testing/running-function.ts";
+import { expectAnswer, type Row } from "../testing/handler-rows.ts";
+import { send, startFunction } from "../testing/running-function.ts";
 
 const json = { "content-type": "application/json" };
 const event = { "ce-id": "1", "ce-type": "made", "ce-source": "/me" };

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
-import { type FunctionRequest } from "./function-request.ts";
-import { type FunctionResponse } from "./function-response.ts";
-import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
+import { type FunctionRequest } from "../function-request.ts";
+import { type FunctionResponse } from "../function-response.ts";
+import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
 
 /**
  * `(context)` and `(context, callback)` of Fission. It answers by `{ status, body, headers }`, or by

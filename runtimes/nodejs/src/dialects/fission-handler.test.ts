@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { describe, expect, test } from "vitest";
-import { expectAnswer, type Row } from "./testing/handler-rows.ts";
-import { send, startFunction } from "./testing/running-function.ts";
+import { expectAnswer, type Row } from "../testing/handler-rows.ts";
+import { send, startFunction } from "../testing/running-function.ts";
 
 const json = { "content-type": "application/json" };
 

@@ -1,9 +1,9 @@
-import { Context } from "./context.ts";
-import { runInBackground } from "./background-work.ts";
-import { type FunctionHandler, type UserFunction } from "./handler.ts";
-import { checkLength } from "./request-body.ts";
-import { type Settings } from "./settings.ts";
-import { requestOf } from "./web/request.ts";
+import { Context } from "../context.ts";
+import { runInBackground } from "../background-work.ts";
+import { type FunctionHandler, type UserFunction } from "../handler.ts";
+import { checkLength } from "../request-body.ts";
+import { type Settings } from "../settings.ts";
+import { requestOf } from "../web/request.ts";
 
 /**
  * `fetch(request, env, ctx)` of the web: a `Request` whose body is a stream, `process.env`, and the

@@ -1,5 +1,5 @@
-import { answered, isThenable, type UserFunction } from "./handler.ts";
-import { type FunctionResponse } from "./function-response.ts";
+import { answered, isThenable, type UserFunction } from "../handler.ts";
+import { type FunctionResponse } from "../function-response.ts";
 
 /** What `awslambda.streamifyResponse` was given. */
 const streaming = new WeakSet<object>();

@@ -1,6 +1,6 @@
-import { type FunctionRequest } from "./function-request.ts";
-import { type FunctionResponse } from "./function-response.ts";
-import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
+import { type FunctionRequest } from "../function-request.ts";
+import { type FunctionResponse } from "../function-response.ts";
+import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
 
 /**
  * `(event, context, callback)` of OpenFaaS' templates for Node.js. It answers by what it returns, or by

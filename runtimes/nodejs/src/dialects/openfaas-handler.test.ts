@@ -1,5 +1,5 @@
 import { describe, test } from "vitest";
-import { expectAnswer, type Row } from "./testing/handler-rows.ts";
+import { expectAnswer, type Row } from "../testing/handler-rows.ts";
 
 const json = { "content-type": "application/json" };
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { type FunctionRequest } from "./function-request.ts";
-import { type FunctionResponse } from "./function-response.ts";
-import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
+import { type FunctionRequest } from "../function-request.ts";
+import { type FunctionResponse } from "../function-response.ts";
+import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
 
 /**
  * `handler(context, event)` of Nuclio, which answers by `context.callback`; what it returns counts too.

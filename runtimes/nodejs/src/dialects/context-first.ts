@@ -2,7 +2,7 @@
  * Handlers of Nuclio, `(context, event)`, and of Fission, `(context)` and `(context, callback)`. The context
  * comes first with nobody else: how a function's own source calls its parameters tells.
  */
-import { type FunctionHandler, type UserFunction } from "./handler.ts";
+import { type FunctionHandler, type UserFunction } from "../handler.ts";
 import { parameterNames } from "./parameter-names.ts";
 
 type Order = "nuclio" | "fission" | "fission websocket";
@@ -60,6 +60,6 @@ async function nuclio(handler: UserFunction, initContext: UserFunction | undefin
 
 async function fission(handler: UserFunction, order: Order | undefined) {
   if (order === "fission websocket")
-    return (await import("./websocket/fission-websocket.ts")).fissionWebSocket(handler);
+    return (await import("../websocket/fission-websocket.ts")).fissionWebSocket(handler);
   return (await import("./fission-handler.ts")).fissionHandler(handler);
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { inAnyCase } from "./any-case.ts";
-import { type FunctionRequest } from "./function-request.ts";
-import { type FunctionResponse } from "./function-response.ts";
-import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
+import { type FunctionRequest } from "../function-request.ts";
+import { type FunctionResponse } from "../function-response.ts";
+import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
 import { stream } from "./lambda-streaming.ts";
-import { essenceOf } from "./media-type.ts";
-import { type Settings } from "./settings.ts";
+import { essenceOf } from "../media-type.ts";
+import { type Settings } from "../settings.ts";
 
 /**
  * `handler(event, context, callback)` of AWS Lambda, with an event of API Gateway, format 2.0. What only format

@@ -4,10 +4,10 @@
  */
 import { fissionHandler, nuclioHandler } from "./context-first.ts";
 import { targetOf } from "./functions-framework.ts";
-import { type FunctionHandler, type UserFunction } from "./handler.ts";
+import { type FunctionHandler, type UserFunction } from "../handler.ts";
 import { isStreaming } from "./lambda-streaming.ts";
-import { type Exports } from "./load-module.ts";
-import { type Settings } from "./settings.ts";
+import { type Exports } from "../load-module.ts";
+import { type Settings } from "../settings.ts";
 
 type Recognise = (module: Exports, settings: Settings) => Promise<FunctionHandler | undefined>;
 
@@ -19,7 +19,7 @@ const forms: Recognise[] = [
   },
   /** An application of Express, Koa or Fastify, or a server of `node:http`: exported by default, as `app` or as `server`. */
   async (module, settings) =>
-    (await import("./application/application-handler.ts")).exportedApplication(module, settings),
+    (await import("../application/application-handler.ts")).exportedApplication(module, settings),
   /** Functions Framework: registered by name, or exported under FUNCTION_TARGET. */
   async (module) => targetOf(module),
   /** Knative's `func`: `handle(context, body or event)`. */

@@ -1,9 +1,9 @@
-import { type CloudEvent, readCloudEvent } from "./cloud-event.ts";
-import { type FunctionRequest } from "./function-request.ts";
-import { type FunctionResponse } from "./function-response.ts";
-import { type FunctionHandler, type UserFunction } from "./handler.ts";
-import { Context } from "./context.ts";
-import { type Settings } from "./settings.ts";
+import { type CloudEvent, readCloudEvent } from "../cloud-event.ts";
+import { type FunctionRequest } from "../function-request.ts";
+import { type FunctionResponse } from "../function-response.ts";
+import { type FunctionHandler, type UserFunction } from "../handler.ts";
+import { Context } from "../context.ts";
+import { type Settings } from "../settings.ts";
 
 /**
  * `handle(context, body)` of Knative's `func`, for an event `handle(context, event)`. It returns a

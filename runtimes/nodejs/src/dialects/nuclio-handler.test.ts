@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { expectAnswer, type Row } from "./testing/handler-rows.ts";
-import { failToStart, send, startFunction } from "./testing/running-function.ts";
+import { expectAnswer, type Row } from "../testing/handler-rows.ts";
+import { failToStart, send, startFunction } from "../testing/running-function.ts";
 
 const rows: Row[] = [
   {

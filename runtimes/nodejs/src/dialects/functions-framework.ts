@@ -1,11 +1,11 @@
-import { type CloudEvent, readCloudEvent } from "./cloud-event.ts";
-import { type FunctionRequest } from "./function-request.ts";
-import { type FunctionResponse } from "./function-response.ts";
-import { type FunctionHandler, isThenable, type UserFunction } from "./handler.ts";
-import { LoadError } from "./load-error.ts";
-import { type Exports } from "./load-module.ts";
-import { RequestError } from "./request-error.ts";
-import { requestHandler } from "./request-handler.ts";
+import { type CloudEvent, readCloudEvent } from "../cloud-event.ts";
+import { type FunctionRequest } from "../function-request.ts";
+import { type FunctionResponse } from "../function-response.ts";
+import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
+import { LoadError } from "../load-error.ts";
+import { type Exports } from "../load-module.ts";
+import { RequestError } from "../request-error.ts";
+import { requestHandler } from "../request-handler.ts";
 
 /** Functions by name, registered while the Function's code was loaded. */
 const registered = new Map<string, FunctionHandler>();
