@@ -1,6 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { ManualClock } from "@spry/kube";
 import {
@@ -69,6 +70,32 @@ describe("what is too old", () => {
     await clock.advance(2_000);
     const [again] = await queue.append([message("a", "key")]);
     expect([known?.isDuplicate, again?.isDuplicate]).toEqual([true, false]);
+    await queue.close();
+  });
+
+  test("keys of many messages are known, also by the next process, until their time is over", async () => {
+    const clock = new ManualClock();
+    const directory = fresh();
+    const begun = await openSqliteQueue({ directory, limits, clock });
+    const count = 5_000;
+    const of = (from: number) =>
+      Array.from({ length: 1_000 }, (_, at) => message("a", String(from + at)));
+    for (let from = 0; from < count; from += 1_000) {
+      await begun.append(of(from));
+      await clock.advance(1_000);
+    }
+    await begun.close();
+    const queue = await openSqliteQueue({ directory, limits, clock });
+    const again = async () => {
+      let isKnown = 0;
+      for (let from = 0; from < count; from += 1_000)
+        isKnown += (await queue.append(of(from))).filter((each) => each.isDuplicate).length;
+      return isKnown;
+    };
+    expect(await again()).toBe(count);
+    // Of the first two thousands by now.
+    await clock.advance(6_500);
+    expect(await again()).toBe(3_000);
     await queue.close();
   });
 });
@@ -266,6 +293,22 @@ describe("a queue's file", () => {
     ]);
     await queue.append([message("a", "3")]);
     expect(await take(consumer, 1)).toHaveLength(1);
+    await queue.close();
+  });
+
+  test("of the first format is brought to the present one, with what it knows", async () => {
+    const directory = fresh();
+    const first = await open({}, directory);
+    await first.append([message("a", "1")]);
+    await first.close();
+    const database = new DatabaseSync(path.join(directory, "queue.db"));
+    database.exec(
+      "DROP INDEX messages_by_time; CREATE INDEX messages_by_key ON messages (key_hash); PRAGMA user_version = 1;",
+    );
+    database.close();
+    const queue = await open({}, directory);
+    const appended = await queue.append([message("a", "1"), message("a", "2")]);
+    expect(appended.map(({ isDuplicate }) => isDuplicate)).toEqual([true, false]);
     await queue.close();
   });
 

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { type Message, type NewMessage } from "@spry/queue";
 import { type CloudEvent } from "./cloud-event.ts";
 import { fullName } from "./names.ts";
@@ -27,8 +27,10 @@ export function toMessage({ attributes, data }: CloudEvent): NewMessage {
 function digestOf(attributes: CloudEvent["attributes"], data: Uint8Array): string {
   const { traceparent: _parent, tracestate: _state, ...others } = attributes;
   const sorted = Object.entries(others).sort(([a], [b]) => (a < b ? -1 : 1));
-  const hash = createHash("sha256").update(JSON.stringify(sorted)).update("\n").update(data);
-  return hash.digest().subarray(0, 16).toString("base64url");
+  const head = Buffer.from(`${JSON.stringify(sorted)}\n`);
+  return hash("sha256", Buffer.concat([head, data]), "buffer")
+    .subarray(0, 16)
+    .toString("base64url");
 }
 
 export const eventOf = ({ attributes, body }: Message): CloudEvent => ({ attributes, data: body });

@@ -37,6 +37,7 @@ export class Engine {
       throw error;
     }
     const store = this.#store;
+    store.messages.loadKeys(clock.now() - limits.duplicatesMs);
     const again = (requests: Request[]) => this.receive(requests);
     const transactions = new Transactions(database, () => this.#reload());
     this.#seekers = new Seekers(store, transactions, clock, limits.maxHeld, again);

@@ -80,24 +80,30 @@ export class Maintenance {
       const { records, retention } = this.#store;
       const expiry = now - this.#limits.maxAgeMs;
       records.removeExpired(now);
-      handled += this.#expire(expiry, now);
+      // Without it, each pass would read the whole log to find that all of it is young.
+      const old = this.#store.messages.lastBefore(expiry);
+      if (old !== undefined) handled += this.#expire(old, expiry, now);
       const isTight = this.#excess() > 0;
       if (isTight && this.#look(now)) handled += maxRemoved;
       const done = retention.advanceCursors();
-      handled += retention.removeDone(done, isTight ? now + 1 : expiry, maxRemoved);
+      if (isTight) handled += retention.removeDone(done, now + 1, maxRemoved);
+      else if (old !== undefined)
+        handled += retention.removeDone(Math.min(done, old), expiry, maxRemoved);
       this.#shed(now);
     });
     return handled >= maxRemoved;
   }
 
-  #expire(before: number, now: number): number {
+  /** What was accepted before that time; nothing of it is behind `last`. */
+  #expire(last: number, before: number, now: number): number {
     const { consumers, retention } = this.#store;
     const message = `not delivered within ${this.#limits.maxAgeMs / 1000} s`;
     const why = { reason: "Expired", message };
     let handled = 0;
     this.#forEachConsumer((id) => {
       const consumer = consumers.get(id);
-      if (consumer) handled += retention.expire(consumer, before, maxRemoved, now, why);
+      if (consumer)
+        handled += retention.expire(consumer, { last, before, limit: maxRemoved }, now, why);
     });
     return handled;
   }

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { KnownKeys } from "./known-keys.ts";
 import { type WireMessage, type WireStored } from "./protocol.ts";
 import { privateHash } from "./schema.ts";
 import { type Statements } from "./statements.ts";
@@ -39,9 +40,22 @@ export function storedOf(row: MessageRow): WireStored {
 /** The log: what has been accepted, in that order. It knows nothing of consumers. */
 export class Messages {
   readonly #statements: Statements;
+  readonly #keys: KnownKeys;
 
-  constructor(statements: Statements) {
+  /** Keys are compared with those of the last `duplicatesMs`. */
+  constructor(statements: Statements, duplicatesMs: number) {
     this.#statements = statements;
+    this.#keys = new KnownKeys(duplicatesMs);
+  }
+
+  /** Once, before anything is appended: keys of what was accepted after `since` are known again. */
+  loadKeys(since: number): void {
+    const rows = this.#statements.iterate(
+      `SELECT position, at, key_hash FROM messages WHERE at > ? AND key_hash <> ${privateHash} ORDER BY at, position`,
+      since,
+    );
+    for (const { position, at, key_hash: hash } of rows as Iterable<Record<string, number>>)
+      this.#keys.add(hash ?? 0, position ?? 0, at ?? 0);
   }
 
   /** The last position so far, also of messages that have been removed. */
@@ -61,12 +75,12 @@ export class Messages {
     since: number,
   ): { position: number; isDuplicate: boolean } {
     const keyHash = hashOf(message.key);
-    const same = this.#statements.all(
-      "SELECT position, key, at FROM messages WHERE key_hash = ?",
-      keyHash,
-    ) as { position: number; key: string; at: number }[];
-    const known = same.find(({ key, at }) => key === message.key && at > since);
-    if (known) return { position: known.position, isDuplicate: true };
+    for (const known of this.#keys.find(keyHash)) {
+      const row = this.#statements.get("SELECT key, at FROM messages WHERE position = ?", known) as
+        | { key: string; at: number }
+        | undefined;
+      if (row?.key === message.key && row.at > since) return { position: known, isDuplicate: true };
+    }
     const position = this.#insert(
       now,
       message.notBefore ?? null,
@@ -74,6 +88,7 @@ export class Messages {
       keyHash,
       message,
     );
+    this.#keys.add(keyHash, position, now);
     return { position, isDuplicate: false };
   }
 
@@ -165,6 +180,15 @@ export class Messages {
   acceptedAt(position: number): number | undefined {
     const row = this.#statements.get("SELECT at FROM messages WHERE position = ?", position);
     return (row as { at: number } | undefined)?.at;
+  }
+
+  /** The last message that was accepted before this time; where there are few of them, it is found quickly. */
+  lastBefore(time: number): number | undefined {
+    const row = this.#statements.get(
+      "SELECT max(position) AS last FROM messages WHERE at < ?",
+      time,
+    ) as { last: number | null };
+    return row.last ?? undefined;
   }
 
   /** The first message that was accepted at this time or later. */

@@ -91,8 +91,8 @@ export async function openSqliteQueue(options: SqliteQueueOptions): Promise<Queu
   let outgoing: Request[] = [];
   const send = (request: Request) => {
     if (outgoing.push(request) > 1) return;
-    // One message to the other thread for everything of this turn.
-    queueMicrotask(() => {
+    // One message to the other thread for everything that has arrived by then, from all clients.
+    setImmediate(() => {
       thread.post(outgoing);
       outgoing = [];
     });

@@ -142,12 +142,13 @@ export class Pending {
     return row.due ?? undefined;
   }
 
-  /** Up to `limit` positions of messages that were accepted before that time, and are not handed out. */
-  late({ id }: StoredConsumer, before: number, limit: number): number[] {
+  /** Up to `limit` positions, none beyond `last`, of messages that were accepted before that time, and are not handed out. */
+  late({ id }: StoredConsumer, last: number, before: number, limit: number): number[] {
     const rows = this.#statements.all(
-      `SELECT p.position FROM pending p JOIN messages m ON m.position = p.position
-       WHERE p.consumer = ? AND p.state <> ${leased} AND m.at < ? LIMIT ?`,
+      `SELECT p.position FROM pending p CROSS JOIN messages m ON m.position = p.position
+       WHERE p.consumer = ? AND p.position <= ? AND p.state <> ${leased} AND +m.at < ? LIMIT ?`,
       id,
+      last,
       before,
       limit,
     ) as { position: number }[];

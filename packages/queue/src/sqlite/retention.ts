@@ -27,20 +27,19 @@ export class Retention {
     this.#deadLetters = deadLetters;
   }
 
-  /** What a consumer has not handled in time becomes its dead letters, at most `limit`. */
+  /** What a consumer has not handled in time becomes its dead letters, at most `limit`; nothing behind the position `last`. */
   expire(
     consumer: StoredConsumer,
-    before: number,
-    limit: number,
+    { last, before, limit }: { last: number; before: number; limit: number },
     now: number,
     why: Verdict,
   ): number {
-    const late = this.#pending.late(consumer, before, limit);
+    const late = this.#pending.late(consumer, last, before, limit);
     for (const position of late) this.#deadLetters.bury(consumer, position, why, now);
     let count = late.length;
     while (count < limit) {
       const [row] = this.#messages.after(consumer, 1);
-      if (!row || row.at >= before) break;
+      if (!row || row.position > last || row.at >= before) break;
       consumer.cursor = row.position;
       // A dead letter is made of what is pending. It is taken even where it was not to be handed out yet.
       if (this.#pending.take(consumer, { ...row, not_before: null }, now))
@@ -93,7 +92,7 @@ export class Retention {
   /** Removes up to `limit` messages that every consumer has done with, oldest first; returns how many there were. */
   removeDone(upTo: number, before: number, limit: number): number {
     const { changes } = this.#statements.run(
-      `DELETE FROM messages WHERE position IN (SELECT position FROM messages m WHERE position <= ? AND at < ?
+      `DELETE FROM messages WHERE position IN (SELECT position FROM messages m WHERE position <= ? AND +at < ?
        AND NOT EXISTS (SELECT 1 FROM pending p WHERE p.position = m.position) ORDER BY position LIMIT ?)`,
       upTo,
       before,
@@ -116,7 +115,8 @@ export class Retention {
     const consumer = largest?.consumers[0];
     if (!consumer || owners.length < 2 || largest.bytes <= sizes.total / owners.length) return 0;
     const wanted = Math.min(limit, Math.ceil(excess / average));
-    return this.expire(consumer, Number.MAX_SAFE_INTEGER, wanted, now, why);
+    const oldest = { last: this.#messages.head, before: Number.MAX_SAFE_INTEGER, limit: wanted };
+    return this.expire(consumer, oldest, now, why);
   }
 
   /** Of what is in the log, in one pass over it. */

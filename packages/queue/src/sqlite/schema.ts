@@ -17,7 +17,7 @@ CREATE TABLE messages (
   body BLOB NOT NULL
 ) STRICT;
 CREATE INDEX messages_by_subject ON messages (subject_hash, position);
-CREATE INDEX messages_by_key ON messages (key_hash);
+CREATE INDEX messages_by_time ON messages (at, key_hash);
 CREATE TABLE consumers (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL UNIQUE,
@@ -60,7 +60,14 @@ CREATE TABLE records (
   PRIMARY KEY (bucket, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX records_by_expiry ON records (expires) WHERE expires IS NOT NULL;
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
+`;
+
+/** What the first format had instead: an index of keys, in no order. */
+const fromFirst = `
+DROP INDEX messages_by_key;
+CREATE INDEX messages_by_time ON messages (at, key_hash);
+PRAGMA user_version = 2;
 `;
 
 /** Of rows in `pending`. */
@@ -85,7 +92,8 @@ export function prepare(database: DatabaseSync): void {
     user_version: number;
   };
   if (version === 0) database.exec(`BEGIN; ${tables} COMMIT;`);
-  else if (version !== 1)
+  else if (version === 1) database.exec(`BEGIN; ${fromFirst} COMMIT;`);
+  else if (version !== 2)
     throw new Error(`its format is ${version}, which a later version of Spry has written`);
   database.exec(
     `UPDATE pending SET state = ${pendingState.waiting}, due = 0 WHERE state = ${pendingState.leased}`,

@@ -41,7 +41,7 @@ export class SqliteQueue implements Queue {
         subject,
         key,
         attributes: JSON.stringify(attributes),
-        body,
+        body: alone(body),
         notBefore,
       })),
       records: records.map(wireRecord),
@@ -177,6 +177,10 @@ class SqliteConsumer implements Consumer {
     return ((await this.#ask({ op: "discard", consumer: this.#id, ids })) ?? 0) as number;
   }
 }
+
+/** In a buffer of its own: a clone of a view is one of the whole buffer behind it, which may be a pool of many kilobytes. */
+const alone = (body: Uint8Array): Uint8Array =>
+  body.byteLength === body.buffer.byteLength ? body : new Uint8Array(body);
 
 const wireRecord = ({ bucket, key, value, expiresAt, replaces }: RecordWrite) => ({
   bucket,

@@ -27,6 +27,10 @@ export class Statements {
     return this.#prepare(sql).all(...values);
   }
 
+  iterate(sql: string, ...values: SQLInputValue[]): Iterable<Record<string, unknown>> {
+    return this.#prepare(sql).iterate(...values);
+  }
+
   /** Rows until they come to a page; others are not even read. */
   page(
     sql: string,

@@ -22,10 +22,10 @@ export class Store {
   readonly records: Records;
   readonly #statements: Statements;
 
-  constructor(database: DatabaseSync, { maxLeasedBytes, maxDeadBytes }: QueueLimits) {
+  constructor(database: DatabaseSync, { maxLeasedBytes, maxDeadBytes, duplicatesMs }: QueueLimits) {
     prepare(database);
     const statements = new Statements(database);
-    const messages = new Messages(statements);
+    const messages = new Messages(statements, duplicatesMs);
     const consumers = new Consumers(statements, messages);
     const leases = new Leases(maxLeasedBytes);
     const pending = new Pending(statements, consumers, leases);
