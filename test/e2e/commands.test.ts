@@ -216,13 +216,45 @@ describe("looking", () => {
     const targets = await fetch(`http://127.0.0.1:${port}/json/list`);
     const [target] = (await targets.json()) as { webSocketDebuggerUrl: string }[];
     const socket = new WebSocket(target?.webSocketDebuggerUrl ?? "");
-    const answer = new Promise<string>((resolve) =>
-      socket.addEventListener("message", ({ data }) => resolve(String(data))),
-    );
+    const messages: { id?: number; method?: string; result?: unknown; params?: unknown }[] = [];
+    socket.addEventListener("message", ({ data }) => messages.push(JSON.parse(String(data))));
+    const message = async (fits: (each: (typeof messages)[number]) => boolean) => {
+      for (;;) {
+        const found = messages.find(fits);
+        if (found) return found;
+        await pause(5);
+      }
+    };
     await new Promise((resolve) => socket.addEventListener("open", resolve));
-    const params = { expression: "process.env.GREETING" };
-    socket.send(JSON.stringify({ id: 1, method: "Runtime.evaluate", params }));
-    expect(JSON.parse(await answer)).toMatchObject({ result: { result: { value: "Hello" } } });
+    const ask = (id: number, method: string, params = {}) => {
+      socket.send(JSON.stringify({ id, method, params }));
+      return message((each) => each.id === id);
+    };
+    const evaluated = await ask(1, "Runtime.evaluate", { expression: "process.env.GREETING" });
+    expect(evaluated).toMatchObject({ result: { result: { value: "Hello" } } });
+    // As launch.json of `spry init` names the directory, whichever sandbox it is.
+    const file = "file:///usr/src/app/function/handler.js";
+    await ask(2, "Debugger.enable");
+    const { params: script } = await message(
+      ({ method, params }) =>
+        method === "Debugger.scriptParsed" && (params as { url: string }).url === file,
+    );
+    const { scriptId } = script as { scriptId: string };
+    const urlRegex = file.replaceAll(/[/.]/g, String.raw`\$&`);
+    const where = { urlRegex, lineNumber: 0, columnNumber: handler.indexOf("process") };
+    expect(await ask(3, "Debugger.setBreakpointByUrl", where)).toMatchObject({
+      result: { locations: [{ lineNumber: 0 }] },
+    });
+    const called = fetch(calls);
+    const inScript = expect.objectContaining({
+      location: expect.objectContaining({ scriptId }),
+    });
+    expect(await message(({ method }) => method === "Debugger.paused")).toMatchObject({
+      params: { callFrames: expect.arrayContaining([inScript]) },
+    });
+    await ask(4, "Debugger.resume");
+    expect(await (await called).text()).toBe("Hello from config.yaml");
+    await ask(5, "Debugger.disable");
     const response = await fetch(calls);
     expect(await response.text()).toBe("Hello from config.yaml");
     socket.close();

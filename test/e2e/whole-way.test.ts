@@ -1,5 +1,5 @@
 /** A user's whole way in a terminal of 80 columns: a new directory, edits, mistakes, and back to what served. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -28,6 +28,32 @@ async function typed(line: string): Promise<{ code: number; output: string }> {
 }
 
 describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
+  const withoutPlatform: [string, RegExp][] = [
+    ["get", /no platform was started in this directory.*change to the directory/s],
+    ["logs dice --kubeconfig nope", /the kubeconfig nope does not exist/],
+    ["run -f nope.yaml", /the file nope\.yaml does not exist/],
+    ["restore nope.tar", /nope\.tar does not exist.*spry backup/s],
+    ["import nope.yaml", /nope\.yaml does not exist.*func\.yaml/s],
+    ["deploy broken", /broken\/package\.json is not valid JSON.*line 1.*a comma too many/s],
+    ["deploy empty", /empty has no handler for the runtime.*spry init DIR/s],
+    ["dev empty --port 70000", /70000 is not a valid port/],
+    ["logs", /missing required argument 'name'\n\(see spry logs --help\)/],
+    ["build empty", /required option '-t, --tag <image>' not specified/],
+    ["expose a b c d", /too many arguments/],
+    ["explain spec.nope", /the field spec\.nope does not exist\n +fields here: /],
+    ["doctor", /Node\.js 24/],
+  ];
+  test.each(withoutPlatform)("without a platform: spry %s", async (line, words) => {
+    for (const name of ["empty", "broken"]) mkdirSync(path.join(home, name), { recursive: true });
+    writeFileSync(path.join(home, "broken/package.json"), '{ "type": "module", }');
+    const command = inTerminal(line.split(" "), { cwd: home, env: { HOME: home } });
+    await command.ended;
+    expect(command.output()).toMatch(words);
+    // Paths are as long as they are.
+    const long = tooLong(command.output()).filter((each) => !each.includes(home));
+    expect(long).toEqual([]);
+  });
+
   test("init, and dev while the code is broken and repaired", async () => {
     expect(await typed("init dice")).toMatchObject({ code: 0 });
     const dev = inTerminal(["dev", "dice", "--port", "0"], {

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import path from "node:path";
 import {
   httpsTransport,
   KubeClient,
@@ -71,13 +74,24 @@ export function loadConfig({ kubeconfig }: GlobalOptions): ClusterConfig {
     return config;
   } catch (error) {
     if (error instanceof UserError) throw error;
+    const isLacking = kubeconfig !== undefined && !existsSync(kubeconfig);
+    const why = isLacking
+      ? `the kubeconfig ${kubeconfig} does not exist`
+      : isChosen || local !== undefined || hasOther()
+        ? messageOf(error)
+        : "no platform was started in this directory, KUBECONFIG is not set, and ~/.kube/config does not exist";
     throw new UserError(
-      `no cluster to talk to: ${messageOf(error)}`,
-      `start one with \`${startCommand()}\`, or name a kubeconfig with --kubeconfig`,
+      `no cluster to talk to: ${why}`,
+      `start one with \`${startCommand()}\`, change to the directory where it was started, or name a kubeconfig with --kubeconfig`,
       { cause: undefined },
     );
   }
 }
+
+/** Whether the loader has found something by itself. */
+const hasOther = (): boolean =>
+  process.env["KUBERNETES_SERVICE_HOST"] !== undefined ||
+  existsSync(path.join(process.env["HOME"] ?? homedir(), ".kube", "config"));
 
 /** Says which server could not be reached, instead of a bare ECONNREFUSED. */
 function reachable(transport: KubeClient["transport"], server: string): KubeClient["transport"] {

@@ -2,9 +2,10 @@
  * A port of a Pod on this machine, through the API server: for each connection a WebSocket of the protocol
  * `v4.channel.k8s.io`. Channel 0 carries the bytes, 1 what went wrong; each begins with the port's number (2 bytes).
  */
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { type ClusterConfig, webSocketAccess } from "@spry/kube";
 import { type RawData, WebSocket } from "ws";
+import { listening, type Relay } from "./debug/relay.ts";
 import { printable } from "./printable.ts";
 
 export interface ForwardOptions {
@@ -17,20 +18,12 @@ export interface ForwardOptions {
   report: (line: string) => void;
 }
 
-export interface Forwarding {
-  port: number;
-  close(): void;
-}
-
 const protocol = "v4.channel.k8s.io";
 /** Bytes that are buffered for a connection that does not read. */
 const maxBufferedBytes = 1024 * 1024;
 
 /** Listens until `close`. Fails with EADDRINUSE where the port is taken. */
-export async function forwardPort(
-  cluster: ClusterConfig,
-  options: ForwardOptions,
-): Promise<Forwarding> {
+export async function forwardPort(cluster: ClusterConfig, options: ForwardOptions): Promise<Relay> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
@@ -48,13 +41,6 @@ export async function forwardPort(
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-function listening(server: Server, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", () => resolve((server.address() as { port: number }).port));
-  });
 }
 
 async function forward(

@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -259,4 +260,44 @@ describe("a hostile layer", () => {
     }).catch((error: unknown) => error);
     expect(messagesOf(failure)).toMatch(/more than 1048576 bytes/);
   });
+});
+
+test("files that an earlier version has with the same content and mode are shared, others are written", async () => {
+  const dir = temporaryDirectory();
+  const [earlier, root] = ["earlier", "root"].map((name) => join(dir, name)) as [string, string];
+  const large = "x".repeat(2 * 1024 * 1024);
+  const names = ["same", "empty", "changed", "run", "large", "linked", "folder/in"];
+  const layer = (changed: string, mode: number) =>
+    packTar([
+      file("same", "1"),
+      file("empty"),
+      file("changed", changed),
+      file("run", "#!", mode),
+      file("large", large),
+      file("linked", "1"),
+      file("folder/in", "3"),
+      file("twice", "1"),
+      file("twice", "2"),
+    ]);
+  mkdirSync(earlier);
+  await unpackLayer(chunked(await layer("a", 0o644)), earlier);
+  rmSync(join(earlier, "linked"));
+  symlinkSync("same", join(earlier, "linked"));
+  rmSync(join(earlier, "folder"), { recursive: true });
+  writeFileSync(join(earlier, "folder"), "");
+  mkdirSync(root);
+  writeFileSync(join(root, "same"), "of a lower layer");
+  await unpackLayer(chunked(await layer("b", 0o755), 700), root, { earlier });
+  const inode = (place: string, name: string) => lstatSync(join(place, name)).ino;
+  const inBoth = names.slice(0, -1);
+  expect(inBoth.filter((name) => inode(root, name) === inode(earlier, name))).toEqual([
+    "same",
+    "empty",
+  ]);
+  const contents = names.map((name) => readFileSync(join(root, name), "utf8"));
+  expect(contents).toEqual(["1", "", "b", "#!", large, "1", "3"]);
+  expect(readFileSync(join(root, "twice"), "utf8")).toBe("2");
+  expect(readFileSync(join(earlier, "twice"), "utf8")).toBe("2");
+  expect(readFileSync(join(earlier, "changed"), "utf8")).toBe("a");
+  expect(statSync(join(root, "run")).mode & 0o777).toBe(0o755);
 });

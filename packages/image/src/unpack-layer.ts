@@ -12,8 +12,10 @@ import {
   symlinkSync,
   writeSync,
 } from "node:fs";
+import path from "node:path";
 import { decompress } from "./decompress.ts";
 import { type Digest, digestFrom } from "./digest.ts";
+import { EarlierFiles } from "./earlier-files.ts";
 import { ImageTree } from "./image-tree.ts";
 import { type TarEntry, TarReader, type TarSink } from "./tar-reader.ts";
 
@@ -31,6 +33,8 @@ export interface UnpackTotals {
   entries: number;
 }
 
+/** Larger files are written while they arrive. */
+const maxSharedBytes = 1024 * 1024;
 const whiteoutPrefix = ".wh.";
 const opaqueWhiteout = ".wh..wh..opq";
 
@@ -42,11 +46,22 @@ const opaqueWhiteout = ".wh..wh..opq";
 export async function unpackLayer(
   source: AsyncIterable<Uint8Array>,
   dir: string,
-  options: { diffId?: Digest; limits?: UnpackLimits; totals?: UnpackTotals } = {},
+  options: {
+    diffId?: Digest;
+    limits?: UnpackLimits;
+    totals?: UnpackTotals;
+    /** A directory with an earlier version: of its files, those that have not changed are shared, which is quicker than writing them. */
+    earlier?: string | undefined;
+  } = {},
 ): Promise<void> {
   const totals = options.totals ?? { size: 0, entries: 0 };
   const sizeLimit = options.limits?.size ?? 8 * 1024 ** 3;
-  const unpacker = new LayerUnpacker(dir, totals, options.limits?.entries ?? 1_000_000);
+  const unpacker = new LayerUnpacker(
+    dir,
+    totals,
+    options.limits?.entries ?? 1_000_000,
+    options.earlier === undefined ? undefined : new EarlierFiles(options.earlier),
+  );
   const reader = new TarReader(unpacker);
   const hash = createHash("sha256");
   try {
@@ -72,8 +87,17 @@ class LayerUnpacker implements TarSink {
   readonly #made = new Set<string>();
   #entry: TarEntry | undefined;
   #descriptor: number | undefined;
+  readonly #earlier: EarlierFiles | undefined;
+  /** A file that is placed when its content is known. */
+  #small: { file: string; mode: number; chunks: Buffer[] } | undefined;
 
-  constructor(dir: string, totals: UnpackTotals, entryLimit: number) {
+  constructor(
+    dir: string,
+    totals: UnpackTotals,
+    entryLimit: number,
+    earlier: EarlierFiles | undefined,
+  ) {
+    this.#earlier = earlier;
     this.#tree = new ImageTree(dir);
     this.#totals = totals;
     this.#entryLimit = entryLimit;
@@ -87,6 +111,8 @@ class LayerUnpacker implements TarSink {
   }
 
   data(chunk: Uint8Array): void {
+    // The chunk is its sender's.
+    this.#small?.chunks.push(Buffer.from(chunk));
     const descriptor = this.#descriptor;
     if (descriptor === undefined) return;
     this.#explained(() => {
@@ -95,6 +121,9 @@ class LayerUnpacker implements TarSink {
   }
 
   end(): void {
+    const small = this.#small;
+    this.#small = undefined;
+    if (small) this.#explained(() => this.#placeSmall(small.file, small.mode, small.chunks));
     this.close();
   }
 
@@ -119,7 +148,9 @@ class LayerUnpacker implements TarSink {
         if ((entry.mode & 0o1777) === 0o1777) chmodSync(file, 0o1777);
         return;
       case "file":
-        return this.#placeFile(file, mode);
+        if (this.#earlier && entry.size <= maxSharedBytes) this.#small = { file, mode, chunks: [] };
+        else this.#placeFile(file, mode);
+        return;
       case "symlink":
         this.#tree.remove(file);
         return symlinkSync(this.#tree.confine(entry.link, parent), file);
@@ -145,6 +176,26 @@ class LayerUnpacker implements TarSink {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
       this.#tree.remove(file);
       this.#descriptor = openSync(file, flags, mode);
+    }
+  }
+
+  #placeSmall(file: string, mode: number, chunks: readonly Buffer[]): void {
+    const content = Buffer.concat(chunks);
+    const same = this.#earlier?.find(path.relative(this.#tree.root, file), content, mode);
+    if (same !== undefined && this.#linked(same, file)) return;
+    this.#placeFile(file, mode);
+    const descriptor = this.#descriptor ?? -1;
+    for (let at = 0; at < content.length;) at += writeSync(descriptor, content, at);
+  }
+
+  #linked(from: string, file: string): boolean {
+    try {
+      this.#tree.remove(file);
+      linkSync(from, file);
+      return true;
+    } catch {
+      // It has gone meanwhile, or has as many names as a file can have.
+      return false;
     }
   }
 
@@ -180,9 +231,9 @@ class LayerUnpacker implements TarSink {
 
   /** An entry keeps the directories above it, too. */
   #remember(parent: string, name: string): void {
-    for (let path = pathOf(parent, name); path !== "" && !this.#made.has(path);) {
-      this.#made.add(path);
-      path = path.slice(0, Math.max(0, path.lastIndexOf("/")));
+    for (let each = pathOf(parent, name); each !== "" && !this.#made.has(each);) {
+      this.#made.add(each);
+      each = each.slice(0, Math.max(0, each.lastIndexOf("/")));
     }
   }
 

@@ -1,5 +1,6 @@
 /** The `spry` command: all commands and options. The code of a command is loaded only when that command is run. */
 import { Command, Option } from "commander";
+import { columnsOf, wrapped } from "../terminal-width.ts";
 import { version } from "../version.ts";
 import { addClusterCommands } from "./cluster-commands.ts";
 import { addConfigurationCommands } from "./configuration-commands.ts";
@@ -9,8 +10,14 @@ import { addFunctionCommands } from "./function-commands.ts";
 import { addOtherCommands } from "./other-commands.ts";
 import { addPlatformCommands } from "./platform-commands.ts";
 
+/** Of what follows `error: `. */
+const errorIndent = 7;
+
 export function createProgram(): Command {
   const program = new Command("spry")
+    .configureOutput({
+      outputError: (text, write) => write(wrapped(text, columnsOf(process.stderr), errorIndent)),
+    })
     .description("Functions on Kubernetes, or on one machine with no cluster")
     .version(version)
     .option(

@@ -1,7 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { type Function, isServedOnDemand, labels, runtimeOf } from "@spry/function";
-import { type EnvVar, type KubeClient, type Pod, resources } from "@spry/kube";
+import { type Function, isServedOnDemand, labels, type Runtime, runtimeOf } from "@spry/function";
+import { type ClusterConfig, type EnvVar, type KubeClient, type Pod, resources } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { relayDebugpy } from "../debug/debugpy-relay.ts";
+import { directoryInPod, functionDirectory } from "../debug/directory-in-pod.ts";
+import { relayInspector } from "../debug/inspector-relay.ts";
+import { type Relay } from "../debug/relay.ts";
 import { findFunction } from "../find-function.ts";
 import { exitCodeOf, untilInterrupted } from "../interruption.ts";
 import { failureIn } from "../load-failure.ts";
@@ -44,7 +48,8 @@ export async function debug(
     if (ended === undefined) {
       const way = { namespace, pod: podName, report };
       const localPort = options.port ?? inspectPort;
-      const inspector = await forwardPort(cluster, { ...way, remotePort: inspectPort, localPort });
+      const place = { way, remotePort: inspectPort, localPort };
+      const inspector = await debuggerPort(cluster, language, place, gateway !== undefined);
       const calls = await forwardPort(cluster, { ...way, remotePort: servingPort, localPort: 0 });
       console.log(`debugger: 127.0.0.1:${inspector.port} (${attachWith[language]})`);
       console.log(`calls of the copy: http://localhost:${calls.port}/`);
@@ -64,6 +69,41 @@ export async function debug(
     await client.delete(resources.pods, target, { gracePeriodSeconds: 0 });
   }
   process.exit(exitCodeOf(await interrupted));
+}
+
+interface DebuggerPlace {
+  way: { namespace: string; pod: string; report: (line: string) => void };
+  remotePort: number;
+  localPort: number;
+}
+
+/** The debugger's port here. A debugger finds the Function's files where `.vscode/launch.json` says, in whichever sandbox it runs. */
+async function debuggerPort(
+  cluster: ClusterConfig,
+  language: Runtime["language"],
+  { way, remotePort, localPort }: DebuggerPlace,
+  isOneMachine: boolean,
+): Promise<Relay> {
+  const directory = isOneMachine ? await directoryInPod(cluster, way) : functionDirectory;
+  if (directory === functionDirectory)
+    return forwardPort(cluster, { ...way, remotePort, localPort });
+  const forwarding = await forwardPort(cluster, { ...way, remotePort, localPort: 0 });
+  try {
+    const relay =
+      language === "nodejs"
+        ? await relayInspector(localPort, { inspectorPort: forwarding.port, directory })
+        : await relayDebugpy(localPort, { debugpyPort: forwarding.port, directory });
+    return {
+      port: relay.port,
+      close() {
+        relay.close();
+        forwarding.close();
+      },
+    };
+  } catch (error) {
+    forwarding.close();
+    throw error;
+  }
 }
 
 const attachWith = {

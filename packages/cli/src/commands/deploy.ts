@@ -107,6 +107,9 @@ async function pushSource(
       file,
       mode: isExecutable ? 0o755 : 0o644,
     }));
+    // It starts a process of its own, and is done by the time that the server has answered.
+    const checking = syntaxProblems(project, files);
+    checking.catch(() => {});
     const [source, reached, before] = await Promise.all([
       createSourceImage(layerFiles, path.join(scratch, "source.tar")),
       sourceRegistry(connection, project.name, registryUrl).then((each) => (registry = each)),
@@ -121,7 +124,7 @@ async function pushSource(
       report(sentBytes, "unchanged");
       return { image, isPlain };
     }
-    const problems = await syntaxProblems(project, files);
+    const problems = await checking;
     if (problems.length > 0)
       throw new UserError(
         problems.map(formatProblem).join("\n"),

@@ -6,6 +6,7 @@ import { isRunning, openDataDir } from "../platform/data-dir.ts";
 import { type Finding } from "../platform/verify/finding.ts";
 import { verify } from "../platform/verify/verify.ts";
 import { UserError } from "../user-error.ts";
+import { columnsOf, wrapped } from "../terminal-width.ts";
 import { spryCommand } from "../shown-command.ts";
 
 export interface DoctorOptions extends GlobalOptions {
@@ -51,7 +52,15 @@ export async function verifyAll(
   }
 }
 
+/** `hanging`: of the second line and those after it, as seen from the first. */
+function indented(text: string, indent: number, hanging: number): string {
+  const columns = columnsOf(process.stdout);
+  const lines = wrapped(text, columns && columns - indent, hanging);
+  return lines.replaceAll(/^/gm, " ".repeat(indent));
+}
+
 function lineOf({ what, problem, wayOut }: Finding): string {
-  if (problem === undefined) return `  \u2714 ${what}`;
-  return `  \u2718 ${what}: ${problem}${wayOut ? `\n    ${wayOut}` : ""}`;
+  if (problem === undefined) return indented(`\u2714 ${what}`, 2, 2);
+  const line = indented(`\u2718 ${what}: ${problem}`, 2, 2);
+  return wayOut ? `${line}\n${indented(wayOut, 4, 0)}` : line;
 }

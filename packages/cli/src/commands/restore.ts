@@ -74,6 +74,7 @@ async function putAside(root: string): Promise<string | undefined> {
 }
 
 function existing(file: string): string {
-  if (!existsSync(file)) throw new UserError(`file ${file} does not exist`);
+  if (!existsSync(file))
+    throw new UserError(`file ${file} does not exist`, "name a file that spry backup has written");
   return file;
 }

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { type GlobalOptions } from "../connection.ts";
 import { UserError } from "../user-error.ts";
@@ -21,6 +22,11 @@ const readyMs = 120_000;
  * its name has no effect, and changed code is always reloaded.
  */
 export async function run(options: RunOptions): Promise<void> {
+  if (options.filename !== undefined && !existsSync(options.filename))
+    throw new UserError(
+      `the file ${options.filename} does not exist`,
+      "name a config.yaml with -f, or a directory with -d",
+    );
   const directory = options.sourceDir ?? path.dirname(options.filename ?? "config.yaml");
   if (options.containerName)
     console.error("--container-name has no effect: the Function runs without a container");

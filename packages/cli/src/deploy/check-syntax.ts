@@ -1,7 +1,6 @@
 /** Finds what cannot be loaded before anything is built: syntax errors, with file, line and column. */
 import { execFile } from "node:child_process";
 import path from "node:path";
-import { findPython } from "@spry/machine";
 import { type SourceEntry } from "../project/files.ts";
 import { hasBuildScript, type Project } from "../project/project.ts";
 
@@ -82,6 +81,8 @@ async function inPython(
   files: readonly SourceEntry[],
 ): Promise<SyntaxProblem[]> {
   const names = files.filter((file) => file.path.endsWith(".py")).map((file) => file.path);
+  // A large room, which other commands and languages start quicker without.
+  const { findPython } = await import("@spry/machine");
   const python = await findPython(runtime.interpreter.replace("python@", ""));
   if (!python) return [];
   const output = await new Promise<string>((resolve) => {

@@ -19,7 +19,11 @@ const maxBytes = 1024 * 1024;
 /** Throws a UserError for a file that is none of them. */
 export function importFile(file: string): Imported[] {
   const found = statSync(file, { throwIfNoEntry: false });
-  if (!found?.isFile()) throw new UserError(`the file ${file} does not exist`);
+  if (!found?.isFile())
+    throw new UserError(
+      `the file ${file} does not exist`,
+      "name a func.yaml, a stack.yml or a config.yaml",
+    );
   if (found.size > maxBytes) throw new UserError(`${file} is larger than 1 MiB`);
   const document = parsed(file);
   const directory = path.dirname(path.resolve(file));

@@ -107,11 +107,11 @@ export function listSource(directory: string, limits = sourceLimits): SourceList
       if (kept === "secret") list.keptBack.push(relative);
       if (kept || rules.ignores(relative, entry.isDirectory())) continue;
       if (entry.isDirectory()) visit(relative, depth + 1);
-      else if (entry.isFile() || entry.isSymbolicLink()) add(relative);
+      else if (entry.isFile()) add(relative, path.join(root, relative));
+      else if (entry.isSymbolicLink()) add(relative, insideOf(root, relative));
     }
   };
-  const add = (relative: string) => {
-    const file = insideOf(root, relative);
+  const add = (relative: string, file: string) => {
     const { size, mode } = lstatSync(file);
     bytes += size;
     list.files.push({ path: relative, file, size, isExecutable: (mode & 0o100) !== 0 });

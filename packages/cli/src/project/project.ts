@@ -118,7 +118,10 @@ function packageJson(root: string): Record<string, unknown> {
   try {
     return JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
   } catch (error) {
-    throw new UserError(`package.json is not valid JSON: ${(error as Error).message}`);
+    throw new UserError(
+      `${shownPath(file)} is not valid JSON: ${(error as Error).message}`,
+      "correct it; a comma too many and a missing quotation mark are the usual causes",
+    );
   }
 }
 

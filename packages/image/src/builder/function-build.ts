@@ -70,9 +70,12 @@ export class FunctionBuild {
     this.#files = [...own, ...beside];
   }
 
-  /** Reads the source. Throws when it is not the one that is wanted, and a `UserError` when it is no good. */
-  static async open(options: BuildOptions, directory: string): Promise<FunctionBuild> {
-    const files = readSource(options.source);
+  /** Reads the source, unless its files are given. Throws when it is not the one that is wanted, and a `UserError` when it is no good. */
+  static async open(
+    options: BuildOptions,
+    directory: string,
+    files: readonly SourceFile[] = readSource(options.source),
+  ): Promise<FunctionBuild> {
     const build = new FunctionBuild(options, directory, files);
     if (options.sourceDigest !== undefined && options.sourceDigest !== build.#digest)
       throw new Error(

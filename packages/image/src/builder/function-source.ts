@@ -16,6 +16,9 @@ const limits = sourceLimits;
 /** Made elsewhere, or none of the image's business. */
 const leftOut = new Set(["node_modules", "__pycache__", ".venv", ".git"]);
 
+/** Whether a file or folder of this name is never part of an image. Names that begin with `..` are a ConfigMap's volume's own. */
+export const isLeftOut = (name: string): boolean => name.startsWith("..") || leftOut.has(name);
+
 /**
  * Reads a Function's files into memory, so that what is checked is what is built also when the
  * volume changes meanwhile. Links to files are followed as long as they stay inside: a ConfigMap's
@@ -30,7 +33,7 @@ export function readSource(directory: string): SourceFile[] {
     if (depth > limits.depth)
       throw new UserError(`source: more than ${limits.depth} folders deep at ${folder}`);
     for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
-      if (entry.name.startsWith("..") || leftOut.has(entry.name)) continue;
+      if (isLeftOut(entry.name)) continue;
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       if (entry.isDirectory()) visit(path, depth + 1);
       else if (entry.isFile() || entry.isSymbolicLink()) add(path);

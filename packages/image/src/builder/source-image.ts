@@ -3,9 +3,9 @@ import { mkdirSync, readdirSync } from "node:fs";
 import { assembleImage } from "../assemble-image.ts";
 import { type RegistryClient } from "../client/registry-client.ts";
 import { isNotFound } from "../client/registry-error.ts";
-import { formatImageName, parseImageName } from "../image-name.ts";
+import { formatImageName, type ImageName, parseImageName } from "../image-name.ts";
 import { createLayer, type LayerFile } from "../layer.ts";
-import { isIndex } from "../manifest.ts";
+import { type Descriptor, isIndex } from "../manifest.ts";
 import { pushImage } from "../push-image.ts";
 import { unpackLayer } from "../unpack-layer.ts";
 import { sourceLimits } from "./function-source.ts";
@@ -61,17 +61,26 @@ export async function fetchSourceImage(
   mkdirSync(directory, { recursive: true });
   // A container that is started again finds what it has unpacked.
   if (readdirSync(directory).length > 0) return;
+  const { name, layer, maxBytes } = await sourceLayerOf(client, image);
+  await unpackLayer(client.getBlob(name, layer), directory, { limits: { size: maxBytes } });
+  report(`fetched source ${name.digest}`);
+}
+
+/** Where a source's files are. `maxBytes`: of the tar. Throws a `UserError` for an image that is not a source. */
+export async function sourceLayerOf(
+  client: RegistryClient,
+  image: string,
+): Promise<{ name: ImageName; layer: Descriptor; maxBytes: number }> {
   const name = parseImageName(image);
+  const maxBytes = sourceLimits.size + sourceLimits.files * tarOverhead;
   try {
     const { manifest } = await client.getManifest(name);
     const [layer, ...others] = isIndex(manifest) ? [] : manifest.layers;
     if (!layer || others.length > 0)
       throw new UserError(`source: ${image} is not a source: it must have exactly one layer`);
-    if (layer.size > sourceLimits.size + sourceLimits.files * tarOverhead)
+    if (layer.size > maxBytes)
       throw new UserError(`source: larger than ${sourceLimits.size / 1e6} MB`);
-    const size = sourceLimits.size + sourceLimits.files * tarOverhead;
-    await unpackLayer(client.getBlob(name, layer), directory, { limits: { size } });
-    report(`fetched source ${name.digest}`);
+    return { name, layer, maxBytes };
   } catch (error) {
     if (!isNotFound(error)) throw error;
     throw new UserError(

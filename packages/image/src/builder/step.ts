@@ -8,6 +8,8 @@ import { buildFunctionImage } from "./build-function-image.ts";
 import { type BuildOptions } from "./build-options.ts";
 import { type Flags } from "./flags.ts";
 import { FunctionBuild } from "./function-build.ts";
+import { type SourceFile } from "./function-source.ts";
+import { readSourceImage } from "./read-source-image.ts";
 import { fetchSourceImage } from "./source-image.ts";
 import { type Handover, writeHandover } from "./handover.ts";
 import { type Monorepo, parseMonorepo } from "./monorepo.ts";
@@ -35,10 +37,10 @@ async function takeStep(
   before: Handover | undefined,
 ): Promise<string | undefined> {
   const { step, handover } = flags;
-  if (flags["source-image"] !== undefined && !before)
-    await fetchSourceImage(options.client, flags["source-image"], options.source, options.report);
-  if (step === undefined) return (await buildFunctionImage(options)).image;
-  const build = await FunctionBuild.open(options, before?.directory ?? options.scratch);
+  const image = before ? undefined : flags["source-image"];
+  const files = image === undefined ? undefined : await sourceIn(image, options);
+  if (step === undefined) return (await buildFunctionImage(options, files)).image;
+  const build = await FunctionBuild.open(options, before?.directory ?? options.scratch, files);
   if (step === "scripts") {
     if (!before) throw new Error(`the previous step left nothing in ${handover}`);
     await build.runScripts(before.fetched);
@@ -47,12 +49,24 @@ async function takeStep(
   const fetched = before?.fetched ?? (await build.fetch());
   const isFetching = step === "fetch";
   if (isFetching && fetched.needsScripts) {
+    // The steps after this one have the volume, and no registry.
+    if (image !== undefined) await fetchSourceImage(options.client, image, options.source);
     writeHandover(handover, { directory: options.scratch, fetched });
     return undefined;
   }
   if (!before && fetched.needsScripts)
     throw new Error("the packages have scripts to run, and this Job has no container for them");
   return (await build.push(fetched)).image;
+}
+
+/** In memory where that is possible; otherwise it is in the directory then. */
+async function sourceIn(
+  image: string,
+  { client, source, report }: BuildOptions,
+): Promise<SourceFile[] | undefined> {
+  const files = await readSourceImage(client, image, report);
+  if (!files) await fetchSourceImage(client, image, source, report);
+  return files;
 }
 
 function optionsOf(flags: Flags, scratch: string): BuildOptions {

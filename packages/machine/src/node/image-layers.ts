@@ -15,6 +15,8 @@ import { type RegistryClient, type ResolvedImage, unpackLayer } from "@spry/imag
 
 /** Below this many compressed bytes, unpacking again is as quick as linking. */
 const worthSharing = 256 * 1024;
+/** Below this many compressed bytes, a last layer is written as quickly as it is compared with an earlier one. */
+const worthComparing = 64 * 1024;
 /** Entries linked between two turns of the event loop. */
 const linkBatch = 200;
 
@@ -23,6 +25,14 @@ export interface UnpackedImage {
   size: number;
   /** The directory under `sharedDir` whose files it shares. */
   base?: string;
+}
+
+interface UnpackOptions {
+  dir: string;
+  sharedDir: string;
+  isChecked: boolean;
+  /** Root directory of an image of the same repository: unchanged files of the last layer are shared with it. */
+  earlier?: string | undefined;
 }
 
 /**
@@ -34,14 +44,15 @@ export interface UnpackedImage {
 export async function unpackImageLayers(
   client: RegistryClient,
   image: ResolvedImage,
-  { dir, sharedDir, isChecked }: { dir: string; sharedDir: string; isChecked: boolean },
+  { dir, sharedDir, isChecked, earlier }: UnpackOptions,
 ): Promise<UnpackedImage> {
   const { layers } = image.manifest;
+  const like = (layers.at(-1)?.size ?? 0) < worthComparing ? undefined : earlier;
   const lower = layers.slice(0, -1);
   const lowerBytes = lower.reduce((sum, { size }) => sum + size, 0);
   if (lowerBytes < worthSharing) {
     await mkdir(dir, { mode: 0o755 });
-    return { size: await unpackRange(client, image, dir, 0, layers.length) };
+    return { size: await unpackRange(client, image, dir, 0, layers.length, like) };
   }
   // Of one registry: another one could claim to have any.
   const id = createHash("sha256")
@@ -52,7 +63,7 @@ export async function unpackImageLayers(
   const size = await ensureBase(client, image, path.join(sharedDir, base), lower.length);
   await linkTree(path.join(sharedDir, base), dir);
   return {
-    size: size + (await unpackRange(client, image, dir, lower.length, layers.length)),
+    size: size + (await unpackRange(client, image, dir, lower.length, layers.length, like)),
     base,
   };
 }
@@ -94,13 +105,18 @@ async function unpackRange(
   dir: string,
   from: number,
   to: number,
+  earlier?: string,
 ): Promise<number> {
   const totals = { size: 0, entries: 0 };
   for (let i = from; i < to; i++) {
     const layer = manifest.layers[i];
     const diffId = config.rootfs.diff_ids[i];
     if (!layer) continue;
-    await unpackLayer(client.getBlob(name, layer), dir, { totals, ...(diffId ? { diffId } : {}) });
+    await unpackLayer(client.getBlob(name, layer), dir, {
+      totals,
+      earlier,
+      ...(diffId ? { diffId } : {}),
+    });
   }
   return totals.size;
 }

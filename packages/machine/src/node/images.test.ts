@@ -130,6 +130,23 @@ test("images that differ in their last layer share the files of the others", asy
       expect(readFileSync(path.join(image.rootDir, file), "utf8")).toBe(text);
 });
 
+test("images of one repository share what has not changed of a large last layer, those of others do not", async () => {
+  const { registry, store } = await openStore();
+  const assets = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`app/${index}`, randomBytes(4000).toString("hex")]),
+  );
+  const pull = async (name: string, text: string) =>
+    store.pull(await registry.push(name, { ...assets, "app/main.cjs": text }), someone);
+  const one = await pull("app:one", "one");
+  const other = await pull("other:one", "three");
+  const two = await pull("app:two", "two");
+  const inode = ({ rootDir }: LocalImage, file: string) => statSync(path.join(rootDir, file)).ino;
+  expect(inode(two, "app/7")).toBe(inode(one, "app/7"));
+  expect(inode(other, "app/7")).not.toBe(inode(one, "app/7"));
+  expect(readFileSync(path.join(one.rootDir, "app/main.cjs"), "utf8")).toBe("one");
+  expect(readFileSync(path.join(two.rootDir, "app/main.cjs"), "utf8")).toBe("two");
+});
+
 test("an image that nobody has used for a day is removed, with the layers that only it had", async () => {
   const { dir, registry, store, clock } = await openStore();
   const used = await store.pull(await registry.push("used:1", { "app/main.cjs": "1" }), someone);

@@ -196,6 +196,7 @@ export class ImageStore {
         dir: rootDir,
         sharedDir: images,
         isChecked,
+        earlier: this.#newestOf(resolved.name)?.rootDir,
       });
       const about: ImageRecord = { config, host: resolved.name.host, ...unpacked };
       await writeFileList(rootDir, path.join(partial, listName));
@@ -213,6 +214,15 @@ export class ImageStore {
     } finally {
       await rm(partial, { recursive: true, force: true });
     }
+  }
+
+  /** The image that was pulled last from the same repository. */
+  #newestOf({ host, repository }: ResolvedImage["name"]): StoredImage | undefined {
+    const ofSame = [...this.#names].filter(([text]) => {
+      const name = parseImageName(text);
+      return name.host === host && name.repository === repository;
+    });
+    return this.#images.get(ofSame.at(-1)?.[1] ?? "");
   }
 
   #add(digest: string, about: ImageRecord, lastUsed: number): StoredImage {

@@ -39,7 +39,7 @@ export async function* checkMachine(
       : {
           what: `Python ${version}`,
           problem: "not found",
-          wayOut: "install it, or Go, with which Spry fetches it; only Functions in Python need it",
+          wayOut: "install it, or Go, which fetches it; only Python Functions need it",
         };
   }
   const { bavail, bsize } = statfsSync(directory);
