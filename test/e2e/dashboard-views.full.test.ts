@@ -107,3 +107,31 @@ test("the platform's settings are edited, and what is not valid is refused", asy
   expect(await platform.k(get)).toBe("L");
   expect(complaints).toEqual([]);
 });
+
+/** Many of a user's keys between two frames, as on a machine with other work. */
+test.each(["Source", "Dependencies"])(
+  "%s: Tab and fast typing neither freeze the page nor change the text",
+  async (what) => {
+    const name = what.toLowerCase();
+    const source = `module.exports = { main: () => "typed" };`;
+    await platform.k("apply -f -", functionManifest(name, source));
+    await running(name);
+    const { page, complaints } = await user.open(`/functions/default/${name}`);
+    const editor = page.getByRole("textbox", { name: `${what} of ${name}`, exact: true });
+    await editor.and(page.locator(".cm-content")).click();
+    const devtools = await page.context().newCDPSession(page);
+    await devtools.send("Emulation.setCPUThrottlingRate", { rate: 8 });
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.press("Delete");
+    await page.keyboard.press("Tab");
+    const text = "abcdefghijklmnopqrstuvwxyz".repeat(8);
+    await Promise.all([...text].map((letter) => page.keyboard.insertText(letter)));
+    await page.keyboard.press("Home");
+    await page.keyboard.press("Tab");
+    await devtools.send("Emulation.setCPUThrottlingRate", { rate: 1 });
+    await expect.poll(async () => (await editor.textContent())?.trim()).toBe(text);
+    await page.getByRole("button", { name: "Discard" }).click();
+    await expect.poll(() => editor.textContent()).not.toContain(text);
+    expect(complaints).toEqual([]);
+  },
+);

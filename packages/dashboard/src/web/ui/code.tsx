@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Editor, EditorLanguage, EditorOptions } from "../editor/code-editor.ts";
 
 /** An editor for code. Until the editor has been loaded, a plain field with the same text. */
@@ -54,7 +54,8 @@ export function Code({
       editor.current = undefined;
     };
   }, [readOnly]);
-  useEffect(() => editor.current?.setText(text), [text]);
+  // Before the next key: after it, this would be the text without that key.
+  useLayoutEffect(() => editor.current?.setText(text), [text]);
   useEffect(() => editor.current?.setLanguage(language), [language]);
   return (
     <div class={`editor${tall ? " tall" : ""}`}>
