@@ -27,6 +27,11 @@ export class ExposedHosts {
     return this.#table.find(name);
   }
 
+  /** When the APIRule was created that a host belongs to. */
+  createdAt({ apiRule }: ExposedHost): string | undefined {
+    return this.#sources?.apiRules.get(apiRule)?.metadata.creationTimestamp;
+  }
+
   /**
    * The APIRule by which a Service's callers need a token on some path; undefined if none does. Then the Service is not
    * called from outside by another host.

@@ -3,7 +3,14 @@
  * (docs/contributing/rooms/exposure.md). Requests to hosts of Functions are not concerned.
  */
 import { type TLSSocket } from "node:tls";
-import { matchStatus, otherReadings, requestChanges, requestPath } from "@spry/exposure";
+import {
+  type HostRoutes,
+  matchStatus,
+  otherReadings,
+  requestChanges,
+  requestPath,
+} from "@spry/exposure";
+import { type ObjectKey } from "@spry/kube";
 import {
   forbidden,
   guarded,
@@ -33,8 +40,7 @@ export const exposedHost: Filter = (passage, deps) => {
     const guard = exposure?.hosts.guardOf(route.key);
     return guard === undefined ? undefined : guarded(route.key, guard);
   }
-  const name = hostName(passage.host);
-  const found = exposure?.hosts.find(name);
+  const found = exposedAt(passage.host, deps);
   if (!found) return mayBeFunction ? undefined : unknownHost(passage.host);
   passage.exposed = {
     host: found.host,
@@ -47,6 +53,22 @@ export const exposedHost: Filter = (passage, deps) => {
   };
   return undefined;
 };
+
+/**
+ * What an APIRule serves at this host. One that Knative's objects of another namespace name is theirs if they were there
+ * first: no namespace takes it from another by an APIRule.
+ */
+export function exposedAt(
+  authority: string,
+  { exposure, ownHosts }: Pick<RequestDeps, "exposure" | "ownHosts">,
+): HostRoutes | undefined {
+  const found = exposure?.hosts.find(hostName(authority));
+  const own = found && ownHosts.find(authority);
+  if (!found || !own) return found;
+  const isSameTenant = namespaceOf(own.key) === namespaceOf(found.host.apiRule);
+  const createdAt = exposure?.hosts.createdAt(found.host) ?? "";
+  return isSameTenant || createdAt < own.createdAt ? found : undefined;
+}
 
 /** The connection was opened for this host: a certificate for one is none for another (RFC 9110, section 15.5.20). */
 export const servername: Filter = ({ request, host, isSecure, exposed }) => {
@@ -177,8 +199,10 @@ export async function passExposed(passage: Passage, deps: RequestDeps): Promise<
 
 /** Whose keys are asked for. */
 export function tenantOf({ host }: Exposed): string {
-  return host.apiRule.slice(0, host.apiRule.indexOf("/"));
+  return namespaceOf(host.apiRule);
 }
+
+const namespaceOf = (key: ObjectKey): string => key.slice(0, key.indexOf("/"));
 
 /** What the log keeps of a token's subject. */
 const maxCallerLength = 200;

@@ -8,7 +8,7 @@ import {
   unexpectedProbe,
   unknownFunction,
 } from "../http/error-response.ts";
-import { hostName } from "../exposure/filters.ts";
+import { exposedAt } from "../exposure/filters.ts";
 import { readHead } from "../http/request-head.ts";
 import { byPath } from "../pages/by-path.ts";
 import { parseHost } from "../routing/host.ts";
@@ -37,11 +37,11 @@ export const host: Filter = (passage) => {
   return undefined;
 };
 
-/** Whether its host is one that Knative's objects name, where no APIRule has it. Needs the routes. */
-export const ownHost: Filter = (passage, { ownHosts, exposure }) => {
+/** Whether its host is one that Knative's objects name, where no APIRule has it by right. Needs the routes. */
+export const ownHost: Filter = (passage, deps) => {
   if (passage.key !== "" || passage.isSecure) return undefined;
-  const found = ownHosts.find(passage.host);
-  if (found && !exposure?.hosts.find(hostName(passage.host))) passage.key = found;
+  const found = deps.ownHosts.find(passage.host);
+  if (found && !exposedAt(passage.host, deps)) passage.key = found.key;
   return undefined;
 };
 

@@ -12,13 +12,21 @@ export interface OwnHostSources {
   domainMappings: Informer<DomainMapping>;
 }
 
+/** What a host stands for, and since when. */
+export interface OwnHost {
+  /** `namespace/name`. */
+  key: ObjectKey;
+  /** When the object was created that names it. */
+  createdAt: string;
+}
+
 /**
  * Hosts of Knative that do not say by their form what they stand for: those of Routes in the domains of `config-domain`,
  * and those of DomainMappings that have been granted.
  */
 export class OwnHosts {
-  readonly #keys = new Map<string, Map<string, ObjectKey>>();
-  readonly #hosts = new Map<string, ReadonlyMap<string, ObjectKey>>();
+  readonly #keys = new Map<string, Map<string, OwnHost>>();
+  readonly #hosts = new Map<string, ReadonlyMap<string, OwnHost>>();
 
   constructor({ routes, domainMappings }: OwnHostSources) {
     routes.onChange(({ type, object }) =>
@@ -29,24 +37,27 @@ export class OwnHosts {
     );
   }
 
-  /** What the host stands for, as `namespace/name`; the authority of a request, perhaps with its port. */
-  find(authority: string): ObjectKey | undefined {
+  /** What the host stands for by the oldest object that names it; the authority of a request, perhaps with its port. */
+  find(authority: string): OwnHost | undefined {
     if (this.#keys.size === 0) return undefined;
     const host = authority.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
-    return this.#keys.get(host)?.values().next().value;
+    let oldest: OwnHost | undefined;
+    for (const each of this.#keys.get(host)?.values() ?? [])
+      if (!oldest || each.createdAt < oldest.createdAt) oldest = each;
+    return oldest;
   }
 
-  #changed(source: string, after: ReadonlyMap<string, ObjectKey>): void {
-    const before = this.#hosts.get(source) ?? new Map<string, ObjectKey>();
+  #changed(source: string, after: ReadonlyMap<string, OwnHost>): void {
+    const before = this.#hosts.get(source) ?? new Map<string, OwnHost>();
     for (const host of before.keys()) {
       if (after.has(host)) continue;
       const sources = this.#keys.get(host);
       sources?.delete(source);
       if (sources?.size === 0) this.#keys.delete(host);
     }
-    for (const [host, key] of after) {
-      const sources = this.#keys.get(host) ?? new Map<string, ObjectKey>();
-      this.#keys.set(host, sources.set(source, key));
+    for (const [host, own] of after) {
+      const sources = this.#keys.get(host) ?? new Map<string, OwnHost>();
+      this.#keys.set(host, sources.set(source, own));
     }
     if (after.size > 0) this.#hosts.set(source, after);
     else this.#hosts.delete(source);
@@ -54,12 +65,12 @@ export class OwnHosts {
 }
 
 /** Those of the Route and of its tags, if their form says nothing. */
-function hostsOf({ metadata, status }: RouteObject): Map<string, ObjectKey> {
-  const { namespace, name = "" } = metadata;
-  const hosts = new Map<string, ObjectKey>();
+function hostsOf({ metadata, status }: RouteObject): Map<string, OwnHost> {
+  const { namespace, name = "", creationTimestamp: createdAt = "" } = metadata;
+  const hosts = new Map<string, OwnHost>();
   const add = (url: string | undefined, key: ObjectKey) => {
     const host = url && URL.canParse(url) ? new URL(url).hostname : "";
-    if (host !== "" && !parseHost(host)) hosts.set(host, key);
+    if (host !== "" && !parseHost(host)) hosts.set(host, { key, createdAt });
   };
   add(status?.url, `${namespace}/${name}`);
   for (const { tag, url } of status?.traffic ?? [])
@@ -67,11 +78,12 @@ function hostsOf({ metadata, status }: RouteObject): Map<string, ObjectKey> {
   return hosts;
 }
 
-function mappedBy({ metadata, spec, status }: DomainMapping): Map<string, ObjectKey> {
-  const { name = "", namespace } = metadata;
+function mappedBy({ metadata, spec, status }: DomainMapping): Map<string, OwnHost> {
+  const { name = "", namespace, creationTimestamp: createdAt = "" } = metadata;
   const { domainClaimed, referenceResolved } = domainMappingConditions;
   const isGranted = [domainClaimed, referenceResolved].every((type) =>
     isConditionTrue(status?.conditions, type),
   );
-  return new Map(isGranted && !parseHost(name) ? [[name, `${namespace}/${spec.ref.name}`]] : []);
+  const key = `${namespace}/${spec.ref.name}`;
+  return new Map(isGranted && !parseHost(name) ? [[name, { key, createdAt }]] : []);
 }
