@@ -135,6 +135,7 @@ export function startEventing(options: EventingOptions): Eventing {
           services,
           metrics: seen,
           traces,
+          isFormer,
         }).run(inner);
       }),
     ]);
