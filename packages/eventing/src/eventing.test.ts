@@ -232,6 +232,41 @@ test("what dead letters remain in a former queue is an Event of the Subscription
   expect(await reported()).toEqual([message]);
 });
 
+test("exact types are full names, standard ones are of a source; both get events of either mode", async () => {
+  const world = await World.create();
+  const got: string[] = [];
+  const sinkOf = (name: string) =>
+    serve((request, response) => {
+      const { headers } = request;
+      got.push(`${name} ${String(headers["ce-id"])} ${String(headers["ce-eventtypeversion"])}`);
+      response.end();
+    });
+  await world.subscribe("exact", await sinkOf("exact"), {
+    typeMatching: "exact",
+    source: "",
+    types: ["sap.kyma.custom.shop.order.created.v1"],
+  });
+  await world.subscribe("standard", await sinkOf("standard"), {
+    typeMatching: "standard",
+    types: ["order.created.v1"],
+  });
+  await world.publish("order.created.v1", "structured", { eventtypeversion: "v1" });
+  const binary = { specversion: "1.0", id: "binary", source: "shop", type: "order.created.v1" };
+  const attributes = Object.entries({ ...binary, eventtypeversion: "v1" });
+  const headers = Object.fromEntries(attributes.map(([name, value]) => [`ce-${name}`, value]));
+  const answer = await world.send({
+    headers: { ...headers, "content-type": "application/json" },
+    body: `{"hello":"world"}`,
+  });
+  expect(answer.status).toBe(204);
+  await world.publish("order.created.v2", "other");
+  await world.until(() => got.length === 4);
+  const each = ["exact", "standard"].flatMap((name) =>
+    ["binary", "structured"].map((id) => `${name} ${id} v1`),
+  );
+  expect(got.toSorted()).toEqual(each);
+});
+
 test("a Subscription that is made again under the name of another one inherits nothing of it", async () => {
   const world = await World.create();
   const port = await serve((_request, response) => response.writeHead(500).end());
