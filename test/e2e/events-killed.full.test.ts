@@ -3,10 +3,11 @@
  * delivered twice without a kill in between. `SPRY_TEST_EVENTS` and `SPRY_TEST_KILLS` ask for other numbers, `SPRY_TEST_SEED` for other moments.
  */
 import { readFileSync } from "node:fs";
-import { Agent, createServer, request as httpRequest, type Server } from "node:http";
+import { Agent, request as httpRequest } from "node:http";
 import path from "node:path";
 import { freePort } from "@spry/test-kit";
 import { afterAll, expect, test } from "vitest";
+import { EventSink } from "../support/event-sink.ts";
 import { pause, Platform } from "../support/platform.ts";
 import { seeded } from "../support/seeded.ts";
 import { untilTrue } from "../support/until-true.ts";
@@ -24,67 +25,16 @@ const minutes = (count: number) => count * 60_000;
 const [publisherPort, sinkPort] = [await freePort(), await freePort()];
 const platform = new Platform({ args: ["--no-example", `--publisher-port=${publisherPort}`] });
 const agent = new Agent({ keepAlive: true, maxSockets: clients });
-let sink: Server | undefined;
-
-/** When the sink has got each event. */
-const handled = new Map<string, number[]>();
+const sink = new EventSink(sinkPort);
+const handled = sink.received;
 /** When something was killed, and what. */
 const killed: { at: number; what: string }[] = [];
 
-async function openSink(): Promise<void> {
-  const server = createServer((request, response) => {
-    const id = String(request.headers["ce-id"]);
-    handled.set(id, [...(handled.get(id) ?? []), performance.now()]);
-    request.resume().once("end", () => response.end());
-  });
-  await new Promise<void>((resolve) => server.listen(sinkPort, "0.0.0.0", resolve));
-  sink = server;
-}
-
-function closeSink(): void {
-  sink?.close();
-  sink?.closeAllConnections();
-}
-
 afterAll(async () => {
   agent.destroy();
-  closeSink();
+  sink.close();
   await platform.remove();
 });
-
-/** A Service whose one endpoint is this process, and a Subscription to it. */
-async function subscribe(): Promise<void> {
-  const items = [
-    {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: { name: "sink" },
-      spec: { ports: [{ port: 80, targetPort: sinkPort }] },
-    },
-    {
-      apiVersion: "discovery.k8s.io/v1",
-      kind: "EndpointSlice",
-      metadata: { name: "sink", labels: { "kubernetes.io/service-name": "sink" } },
-      addressType: "IPv4",
-      endpoints: [{ addresses: [platform.hostAddress], conditions: { ready: true } }],
-      ports: [{ name: "", port: sinkPort, protocol: "TCP" }],
-    },
-    {
-      apiVersion: "eventing.kyma-project.io/v1alpha2",
-      kind: "Subscription",
-      metadata: { name: "orders" },
-      spec: {
-        sink: "http://sink.default.svc.cluster.local",
-        source: "shop",
-        types: ["order.created.v1"],
-        config: { maxInFlightMessages: String(maxInFlight) },
-        delivery: { maxBackoffSeconds: 2 },
-      },
-    },
-  ];
-  await platform.k("apply -f -", JSON.stringify({ apiVersion: "v1", kind: "List", items }));
-  await platform.k("wait --for=jsonpath={.status.ready}=true subscription/orders --timeout=60s");
-}
 
 function publish(id: string): Promise<boolean> {
   const body = `{"specversion":"1.0","id":"${id}","source":"shop","type":"order.created.v1","data":{}}`;
@@ -128,9 +78,9 @@ const parts: Record<string, () => Promise<void>> = {
     await platform.crash();
   },
   async sink() {
-    closeSink();
+    sink.close();
     await pause(1_000 + random() * 2_000);
-    await openSink();
+    await sink.open();
   },
 };
 
@@ -138,8 +88,11 @@ test(
   `${kills} kills while ${events} events are published lose none of them (seed ${seed})`,
   async () => {
     await platform.start();
-    await openSink();
-    await subscribe();
+    await sink.open();
+    await sink.subscribe(platform, {
+      config: { maxInFlightMessages: String(maxInFlight) },
+      delivery: { maxBackoffSeconds: 2 },
+    });
     const progress = { accepted: 0, again: 0 };
     const publishing = publishAll(progress);
     const names = Object.keys(parts);

@@ -1,156 +1,14 @@
 /** Publisher and dispatcher over HTTP, on a real API server, with sinks that behave as sinks do. */
 import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, request as httpRequest, type RequestListener } from "node:http";
-import { type AddressInfo } from "node:net";
+import { type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createApiServer } from "@spry/apiserver";
 import { type Subscription, subscriptions } from "@spry/function";
-import { KubeClient, resources } from "@spry/kube";
-import { openSqliteQueue, type QueueLimits } from "@spry/queue";
-import { patience } from "@spry/test-kit";
-import { afterEach, describe, expect, test } from "vitest";
-import { subscriptionCrd } from "./definitions/subscription-crd.ts";
+import { ManualClock, resources } from "@spry/kube";
+import { openSqliteQueue } from "@spry/queue";
+import { describe, expect, test } from "vitest";
 import { toMessage } from "./events/message.ts";
-import { type Eventing, startEventing } from "./start.ts";
-
-const cleanups: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function serve(listener: RequestListener): Promise<number> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  cleanups.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-class World {
-  readonly client: KubeClient;
-  readonly eventing: Eventing;
-  readonly directory: string;
-  port = 0;
-
-  private constructor(client: KubeClient, eventing: Eventing, directory: string) {
-    this.client = client;
-    this.eventing = eventing;
-    this.directory = directory;
-  }
-
-  static async create(limits: Partial<QueueLimits> = {}): Promise<World> {
-    const api = await createApiServer({ dataDir: ":memory:" });
-    cleanups.push(() => api.close());
-    const client = new KubeClient(api.transport());
-    const webhook = { url: "https://127.0.0.1:1/convert", caBundle: "" };
-    await client.apply(resources.customResourceDefinitions, subscriptionCrd(webhook));
-    return World.#start(client, mkdtempSync(path.join(tmpdir(), "eventing-")), limits);
-  }
-
-  /** The same queue, served by another process; this one has ended. */
-  async restarted(
-    meanwhile: () => Promise<unknown>,
-    { directory = this.directory, former }: { directory?: string; former?: string } = {},
-  ): Promise<World> {
-    await this.eventing.close();
-    await meanwhile();
-    return World.#start(this.client, directory, {}, former);
-  }
-
-  static async #start(
-    client: KubeClient,
-    directory: string,
-    limits: Partial<QueueLimits>,
-    former?: string,
-  ): Promise<World> {
-    const eventing = startEventing({
-      client,
-      openQueue: () => openSqliteQueue({ directory, limits }),
-      ...(former && { openFormer: () => openSqliteQueue({ directory: former }) }),
-      allowPrivate: true,
-    });
-    cleanups.push(() => eventing.close());
-    const world = new World(client, eventing, directory);
-    const { publisher } = eventing;
-    await new Promise<void>((resolve) => publisher.listen(0, "127.0.0.1", resolve));
-    cleanups.push(() => {
-      publisher.closeAllConnections();
-      publisher.close();
-    });
-    world.port = (publisher.address() as AddressInfo).port;
-    await world.until(
-      async () => (await world.send({ method: "GET", path: "/readyz" })).status === 200,
-    );
-    return world;
-  }
-
-  async until(ask: () => Promise<boolean> | boolean): Promise<void> {
-    const deadline = performance.now() + patience.condition;
-    while (!(await ask())) {
-      if (performance.now() > deadline) throw new Error(`still not: ${String(ask)}`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  }
-
-  send(options: {
-    method?: string;
-    path?: string;
-    headers?: Record<string, string>;
-    body?: string;
-  }): Promise<{ status: number; body: string }> {
-    const { method = "POST", path: at = "/publish", headers = {}, body } = options;
-    return new Promise((resolve, reject) => {
-      const request = httpRequest(
-        { port: this.port, host: "127.0.0.1", method, path: at, headers },
-        (response) => {
-          let text = "";
-          response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-          response.on("end", () => resolve({ status: response.statusCode ?? 0, body: text }));
-        },
-      );
-      request.on("error", reject);
-      request.end(body);
-    });
-  }
-
-  publish(type: string, id: string, rest: object = {}): Promise<{ status: number; body: string }> {
-    const headers = { "content-type": "application/cloudevents+json" };
-    const event = { specversion: "1.0", id, source: "shop", type, ...rest };
-    return this.send({ headers, body: JSON.stringify(event) });
-  }
-
-  /** A Service whose Pods are one server of the test, and a Subscription to it of the type `<name>.v1`. */
-  async subscribe(name: string, port: number, spec: object = {}, address = "127.0.0.1") {
-    const metadata = { name, namespace: "default" };
-    await this.client.apply(resources.services, { metadata, spec: { ports: [{ port: 80 }] } });
-    await this.client.apply(resources.endpointSlices, {
-      metadata: { ...metadata, labels: { "kubernetes.io/service-name": name } },
-      addressType: "IPv4",
-      endpoints: [{ addresses: [address], conditions: { ready: true } }],
-      ports: [{ name: "", port }],
-    });
-    const subscription: Subscription = {
-      metadata,
-      spec: {
-        sink: `http://${name}.default.svc.cluster.local`,
-        source: "shop",
-        types: [`${name}.v1`],
-        ...spec,
-      },
-    };
-    await this.client.apply(subscriptions, subscription);
-    const queue = this.eventing.queue();
-    await this.until(async () => (await queue?.find(`subscription/default/${name}`)) !== undefined);
-  }
-
-  async deadOf(name: string) {
-    const consumer = await this.eventing.queue()?.find(`subscription/default/${name}`);
-    return (await consumer?.deadLetters({ limit: 10 })) ?? [];
-  }
-}
+import { serve, World } from "./testing/world.ts";
 
 describe("the publisher", () => {
   test("refuses what it cannot keep, each with a status of its own", async () => {
@@ -349,6 +207,64 @@ test("what waits in a former queue is delivered, and what is published goes to t
   await next.until(() => got.length >= 2);
   expect(got.toSorted()).toEqual(["new", "waits"]);
   expect((await next.eventing.queue()?.read({ after: 0, limit: 10 }))?.length).toBe(1);
+});
+
+test("what dead letters remain in a former queue is an Event of the Subscription", async () => {
+  const world = await World.create();
+  const port = await serve((_request, response) => response.writeHead(500).end());
+  await world.subscribe("sink", port, { delivery: { maxAttempts: 1 } });
+  for (const id of ["1", "2"]) await world.publish("sink.v1", id);
+  await world.until(async () => (await world.deadOf("sink")).length === 2);
+  const present = mkdtempSync(path.join(tmpdir(), "eventing-"));
+  const former = world.directory;
+  const clock = new ManualClock(Date.now());
+  const next = await world.restarted(async () => {}, { directory: present, former, clock });
+  const reported = async () => {
+    await clock.advance(30_000);
+    const { items } = await next.client.list(resources.events, { namespace: "default" });
+    return items.filter(({ reason }) => reason === "LeftInFormerQueue").map((one) => one.message);
+  };
+  const message =
+    "0 events and 2 dead letters remain in the former servers of events: events are delivered from there, dead letters stay";
+  await next.until(async () => (await reported()).includes(message));
+  expect(await next.deadOf("sink")).toEqual([]);
+  await clock.advance(60_000);
+  expect(await reported()).toEqual([message]);
+});
+
+test("exact types are full names, standard ones are of a source; both get events of either mode", async () => {
+  const world = await World.create();
+  const got: string[] = [];
+  const sinkOf = (name: string) =>
+    serve((request, response) => {
+      const { headers } = request;
+      got.push(`${name} ${String(headers["ce-id"])} ${String(headers["ce-eventtypeversion"])}`);
+      response.end();
+    });
+  await world.subscribe("exact", await sinkOf("exact"), {
+    typeMatching: "exact",
+    source: "",
+    types: ["sap.kyma.custom.shop.order.created.v1"],
+  });
+  await world.subscribe("standard", await sinkOf("standard"), {
+    typeMatching: "standard",
+    types: ["order.created.v1"],
+  });
+  await world.publish("order.created.v1", "structured", { eventtypeversion: "v1" });
+  const binary = { specversion: "1.0", id: "binary", source: "shop", type: "order.created.v1" };
+  const attributes = Object.entries({ ...binary, eventtypeversion: "v1" });
+  const headers = Object.fromEntries(attributes.map(([name, value]) => [`ce-${name}`, value]));
+  const answer = await world.send({
+    headers: { ...headers, "content-type": "application/json" },
+    body: `{"hello":"world"}`,
+  });
+  expect(answer.status).toBe(204);
+  await world.publish("order.created.v2", "other");
+  await world.until(() => got.length === 4);
+  const each = ["exact", "standard"].flatMap((name) =>
+    ["binary", "structured"].map((id) => `${name} ${id} v1`),
+  );
+  expect(got.toSorted()).toEqual(each);
 });
 
 test("a Subscription that is made again under the name of another one inherits nothing of it", async () => {

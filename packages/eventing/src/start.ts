@@ -136,6 +136,7 @@ export function startEventing(options: EventingOptions): Eventing {
           services,
           metrics: seen,
           traces,
+          isFormer,
         }).run(inner);
       }),
     ]);

@@ -34,6 +34,8 @@ export interface DispatcherOptions {
   services: Informer<Service>;
   metrics: EventingMetrics;
   traces: EventTraces;
+  /** Another queue has taken its place: what is still in this one is reported. */
+  isFormer?: boolean;
   clock: Clock;
   log: Logger;
 }
@@ -58,6 +60,8 @@ export class Dispatcher {
   readonly #turns = new Map<ObjectKey, Promise<void>>();
   /** Of dead letters, as it was last seen. */
   readonly #dropped = new Map<ObjectKey, number>();
+  /** What a former queue still has, as it was last reported. */
+  readonly #left = new Map<ObjectKey, string>();
   readonly #limit: NamespaceLimit;
   readonly #recorder: EventRecorder;
   readonly #unlisten: (() => void)[];
@@ -204,10 +208,29 @@ export class Dispatcher {
     this.#dropped.delete(key);
   }
 
-  #trouble(key: ObjectKey, { reason, message }: Trouble): void {
+  #trouble(key: ObjectKey, trouble: Trouble): void {
+    this.#record(key, trouble, "Warning");
+  }
+
+  #record(key: ObjectKey, { reason, message }: Trouble, type: "Normal" | "Warning"): void {
     const subscription = this.#options.subscriptions.get(key);
-    if (subscription)
-      this.#recorder.record(subscriptions, subscription, { type: "Warning", reason, message });
+    if (subscription) this.#recorder.record(subscriptions, subscription, { type, reason, message });
+  }
+
+  /** When it changes: dead letters do not move to the queue that has taken the place of this one. */
+  #reportLeft(key: ObjectKey, { waiting, dead }: { waiting: number; dead: number }): void {
+    const before = this.#left.get(key);
+    const isEmpty = waiting === 0 && dead === 0;
+    if (isEmpty && before === undefined) return;
+    // While events are delivered from it, their number is another one each time.
+    const now = `${waiting > 0} ${dead}`;
+    if (now === before) return;
+    this.#left.set(key, now);
+    const left = `${counted(waiting, "event")} and ${counted(dead, "dead letter")}`;
+    const message = isEmpty
+      ? "the former servers of events have nothing of it any more"
+      : `${left} remain in the former servers of events: events are delivered from there, dead letters stay`;
+    this.#record(key, { reason: "LeftInFormerQueue", message }, dead > 0 ? "Warning" : "Normal");
   }
 
   async #measure(): Promise<void> {
@@ -224,11 +247,14 @@ export class Dispatcher {
         const message = `${dropped - before} of its oldest dead letters were removed to make room for new ones`;
         this.#trouble(key, { reason: "DeadLettersDropped", message });
       }
+      if (this.#options.isFormer === true) this.#reportLeft(key, { waiting, dead });
       const oldestSeconds = oldestAt === undefined ? 0 : (clock.now() - oldestAt) / 1000;
       metrics.state(key, { waiting, dead, oldestSeconds });
     }
   }
 }
+
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 /** Never before its creation: times of objects have no fractions of seconds. Undefined while it is not ready. */
 function readySince(subscription: Subscription | undefined): number | undefined {

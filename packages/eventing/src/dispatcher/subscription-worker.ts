@@ -22,7 +22,7 @@ export interface WorkerDeps {
 }
 
 export interface Trouble {
-  reason: "DeliveryFailed" | "DeadLetter" | "DeadLettersDropped";
+  reason: "DeliveryFailed" | "DeadLetter" | "DeadLettersDropped" | "LeftInFormerQueue";
   message: string;
 }
 
