@@ -129,6 +129,7 @@ pid=$1 stage=$2 root=$3 overlay=$4 log=$5 access=$6 name=$7
 shift 7
 ns=/proc/$pid/ns/mnt
 pod=${stagePath}
+nsenter -t "$pid" -u -- /bin/sh -c 'printf %s "$1" > /proc/sys/kernel/hostname' sh "$name" & naming=$!
 mount -n -t overlay -o "$overlay" overlay "$root"
 while [ "$1" = d ]; do mkdir -p "$root$2"; shift 2; done
 while [ "$1" = f ]; do
@@ -147,9 +148,9 @@ nsenter -t "$pid" -m -- /bin/sh -c 'cd "$1/root" && exec "$1/pivot_root" . .' sh
 nsenter -t "$pid" -p -- umount -n -N "$ns" -l /
 mount -n -N "$ns" --make-rprivate /
 [ "$access" = rw ] || mount -n -N "$ns" -o remount,bind,ro /
-nsenter -t "$pid" -u -- /bin/sh -c 'printf %s "$1" > /proc/sys/kernel/hostname' sh "$name"
-umount -n -l "$stage"
-umount -n -l "$root"`;
+wait "$naming"
+# The container has its own by now, and nothing waits for the end of these.
+{ umount -n -l "$stage"; umount -n -l "$root"; } < /dev/null > /dev/null 2>&1 &`;
 
 export function handoverCommand(handover: Handover): string[] {
   const { pid, monitor, stage, root, plan, readOnly, hostName } = handover;
