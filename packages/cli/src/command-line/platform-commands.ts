@@ -33,7 +33,7 @@ export function addPlatformCommands(program: Command): void {
     )
     .option(
       "--warm <number>",
-      "how many started runtimes may wait for Functions at zero, or off (only in processes)",
+      "how many started runtimes may wait for Functions at zero, or off",
       warmProcesses,
       2,
     )

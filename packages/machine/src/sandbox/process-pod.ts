@@ -40,7 +40,7 @@ export interface ProcessPodOptions {
   /** What may become its container; it is this Pod's alone. */
   waiting?: WarmProcess | undefined;
   /** Where starts are counted, if processes may wait for Pods like this one. */
-  pool?: WarmPool | undefined;
+  pool?: WarmPool<WarmProcess> | undefined;
   clock: Clock;
   log: Logger;
   onClose: () => void;
@@ -141,7 +141,7 @@ export class ProcessPod implements PodSandbox {
       ? await this.#become(id, waiting, runtime.digest, launch, spec.hostName)
       : undefined;
     if (waiting && !fits) await waiting.end();
-    if (variables) pool.started(spec.image, variables, taken !== undefined);
+    if (variables) pool.started(spec.image, { variables }, taken !== undefined);
     return taken;
   }
 

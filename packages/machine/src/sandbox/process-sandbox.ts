@@ -102,7 +102,7 @@ class ProcessSandbox implements Sandbox {
   readonly #interpreters: Interpreters;
   readonly #services: ServiceFiles;
   readonly #pods = new Map<string, ProcessPod>();
-  readonly #warm: WarmPool | undefined;
+  readonly #warm: WarmPool<WarmProcess> | undefined;
   #hasRecovered = false;
 
   /** Without a confinement, why there is none, and perhaps users for Pods. */

@@ -106,9 +106,26 @@ export class OciContainer implements SandboxContainer {
       return pid === undefined ? startError(bundle, clock) : { exitCode, finishedAt };
     });
     const started = new OciContainer(record, bundle, surroundings, { exited, ready, input });
-    clock.after(startLimitMs.atMost, () => started.#limitCpu());
-    void ready.then(() => clock.after(startLimitMs.afterReady, () => started.#limitCpu()));
+    started.#limitCpuLater();
     return started;
+  }
+
+  /** Of a process that had waited for its Pod, and has just been given it. */
+  static takeOver(
+    record: OciRecord,
+    bundle: string,
+    surroundings: OciSurroundings,
+    ends: { exited: Promise<ExitStatus>; ready: Promise<void> },
+  ): OciContainer {
+    const taken = new OciContainer(record, bundle, surroundings, ends);
+    taken.#limitCpuLater();
+    return taken;
+  }
+
+  #limitCpuLater(): void {
+    const { clock } = this.#surroundings;
+    clock.after(startLimitMs.atMost, () => this.#limitCpu());
+    void this.ready.then(() => clock.after(startLimitMs.afterReady, () => this.#limitCpu()));
   }
 
   #limitCpu(): void {
@@ -257,7 +274,7 @@ export class OciContainer implements SandboxContainer {
   }
 }
 
-function startTicksOf(pid: number | undefined): number {
+export function startTicksOf(pid: number | undefined): number {
   return pid === undefined ? 0 : (readStat(pid)?.startTicks ?? 0);
 }
 

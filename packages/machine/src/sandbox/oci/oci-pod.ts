@@ -2,20 +2,25 @@ import { randomBytes } from "node:crypto";
 import { chownSync, existsSync } from "node:fs";
 import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { type Logger, messageOf } from "@spry/kube";
 import { interpreterLabel } from "../interpreters.ts";
 import { exitFile, type PodRecord } from "../records.ts";
 import { type ContainerSpec, type Mount, type PodSandbox } from "../sandbox.ts";
 import { hasTerminals, noTerminal } from "../terminal.ts";
+import { variablesFor } from "../warm/start-options.ts";
+import { type WarmPool } from "../warm/warm-pool.ts";
 import { type BaseRoots } from "./base-root.ts";
-import { userOf } from "./container-user.ts";
+import { type ContainerUser, userOf } from "./container-user.ts";
+import { planMounts } from "./handover.ts";
 import { type HostFiles } from "./host-files.ts";
 import { OciContainer } from "./oci-container.ts";
 import { type OciSurroundings } from "./runtime-process.ts";
 import { bundleDir, type OciRecord, writeOciRecord } from "./oci-records.ts";
 import { nameMounts } from "./name-files.ts";
-import { bindMount, type OciMount, ociSpecOf } from "./oci-spec.ts";
+import { bindMount, type OciMount, type OciSpec, ociSpecOf } from "./oci-spec.ts";
 import { prepareRoot } from "./root-file-system.ts";
 import { VolumeParts } from "./volume-parts.ts";
+import { type WarmContainer } from "./warm-container.ts";
 
 export interface OciPodOptions extends OciSurroundings {
   dir: string;
@@ -25,7 +30,23 @@ export interface OciPodOptions extends OciSurroundings {
   overlay: boolean;
   /** Path of its network namespace; nothing where it uses the machine's. */
   networkNamespace?: string | undefined;
+  /** What may become its container; it is this Pod's alone. */
+  waiting?: WarmContainer | undefined;
+  /** Where starts are counted, if containers may wait for Pods like this one. */
+  pool?: WarmPool<WarmContainer> | undefined;
+  log: Logger;
   onClose: () => Promise<void>;
+}
+
+/** How a container is to be started. */
+interface Description {
+  oci: OciSpec;
+  user: ContainerUser;
+  /** Of its root directory, topmost first. */
+  layers: string[];
+  rootMounts: OciMount[];
+  /** From this machine and from volumes, in their order. */
+  mounts: OciMount[];
 }
 
 export class OciPod implements PodSandbox {
@@ -33,25 +54,122 @@ export class OciPod implements PodSandbox {
   readonly dir: string;
   readonly #options: OciPodOptions;
   readonly #running = new Map<string, OciContainer>();
+  #waiting: WarmContainer | undefined;
 
   constructor(options: OciPodOptions) {
     this.ip = options.record.ip;
     this.dir = options.dir;
     this.#options = options;
+    this.#waiting = options.waiting;
   }
 
   async start(wanted: ContainerSpec): Promise<OciContainer> {
     const tty = wanted.tty === true && hasTerminals();
     if (wanted.tty && !tty) await appendFile(wanted.logFile, noTerminal, { mode: 0o600 });
     const spec = { ...wanted, tty };
-    const bundle = bundleDir(this.dir, spec.name);
+    return (await this.#takeOver(spec)) ?? this.#startCold(spec);
+  }
+
+  /** An empty directory for what the runtime runs. */
+  async #emptyBundle({ name }: ContainerSpec): Promise<string> {
+    const bundle = bundleDir(this.dir, name);
     await rm(bundle, { recursive: true, force: true });
-    await rm(exitFile(this.dir, spec.name), { force: true });
+    await rm(exitFile(this.dir, name), { force: true });
     await mkdir(bundle, { recursive: true, mode: 0o700 });
+    return bundle;
+  }
+
+  /**
+   * The container that has waited for this Pod, as its own; undefined if there is none, or not one that was started as this
+   * one has to be. It is used once: a second start in the same Pod is an ordinary one.
+   */
+  async #takeOver(spec: ContainerSpec): Promise<OciContainer | undefined> {
+    const { pool } = this.#options;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    const { rootDir, config } = spec.image;
+    const cwd = path.join(rootDir, spec.workingDir || config.WorkingDir || "/");
+    const variables = pool && variablesFor(spec, { cwd, env: spec.env }, "");
+    if (!pool || !variables) {
+      await waiting?.end();
+      return undefined;
+    }
+    const { user } = this.#layersOf(spec);
+    const kind = { variables, confined: { isolation: spec.isolation, user } };
+    const runtime = pool.runtimeOf(spec.image);
+    const fits = runtime && waiting?.key === pool.keyOf({ runtime, ...kind });
+    const taken = fits ? await this.#become(waiting, spec, pool) : undefined;
+    if (!fits) await waiting?.end();
+    pool.started(spec.image, kind, taken !== undefined);
+    return taken;
+  }
+
+  async #become(
+    waiting: WarmContainer,
+    spec: ContainerSpec,
+    pool: WarmPool<WarmContainer>,
+  ): Promise<OciContainer | undefined> {
+    const { log } = this.#options;
+    const bundle = await this.#emptyBundle(spec);
+    const parts = new VolumeParts(this.dir, bundle);
+    const { Entrypoint: [, program = "/"] = [], WorkingDir: directory = "/" } = spec.image.config;
+    try {
+      const described = await this.#describe(waiting.id, spec, bundle, parts);
+      const { oci, layers, rootMounts, mounts } = described;
+      const kept = [path.dirname(program)];
+      const plan = parts.isEmpty ? planMounts(rootMounts, mounts, layers, kept) : undefined;
+      // Its user's home is that of the accounts that the process was started with.
+      const hasAccounts = existsSync(path.join(spec.image.rootDir, "etc/passwd"));
+      if (!plan || hasAccounts) {
+        await waiting.end();
+        return undefined;
+      }
+      const { logFile } = spec;
+      const successor = { bundle, oci, plan, directory, logFile };
+      const { ready, cpuBefore } = await waiting.becomes(successor);
+      return this.#taken(waiting, spec, { bundle, ready, cpuBefore });
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, "a warm container could not be used, starting another");
+      await waiting.end();
+      pool.giveUp(waiting.key);
+      return undefined;
+    } finally {
+      parts.close();
+    }
+  }
+
+  #taken(
+    waiting: WarmContainer,
+    spec: ContainerSpec,
+    made: { bundle: string; ready: Promise<void>; cpuBefore: number },
+  ): OciContainer {
+    const { id, pid, startTicks, monitor, exited } = waiting;
+    const { cpuLimit, startCpuLimit } = spec.isolation ?? {};
+    const record = {
+      container: spec.name,
+      run: spec.run,
+      id,
+      pid,
+      startTicks,
+      monitor,
+      startedAt: this.#options.clock.now(),
+      cpuLimit: startCpuLimit === undefined ? undefined : cpuLimit,
+      cpuBefore: made.cpuBefore,
+    };
+    const { bundle, ready } = made;
+    const taken = OciContainer.takeOver(record, bundle, this.#options, { exited, ready });
+    writeOciRecord(this.dir, record);
+    this.#track(taken);
+    return taken;
+  }
+
+  async #startCold(spec: ContainerSpec): Promise<OciContainer> {
+    const { tty } = spec;
+    const bundle = await this.#emptyBundle(spec);
     const id = randomBytes(32).toString("hex");
     const parts = new VolumeParts(this.dir, bundle);
     try {
-      await this.#writeConfig(id, spec, bundle, parts);
+      await this.#describe(id, spec, bundle, parts);
       const { name: container, run, logFile } = spec;
       const left = spec.keepExitCode ? exitFile(this.dir, container) : undefined;
       const input = spec.stdin && { file: path.join(bundle, "stdin"), mode: spec.stdin };
@@ -93,19 +211,27 @@ export class OciPod implements PodSandbox {
     return [...this.#running.values()];
   }
 
-  async #writeConfig(
+  #layersOf({ image, isolation }: ContainerSpec) {
+    const { rootDir, config } = image;
+    const interpreter = config.Labels?.[interpreterLabel];
+    const base =
+      interpreter !== undefined && !bringsRoot(rootDir)
+        ? this.#options.bases.of(interpreter)
+        : undefined;
+    const layers = base === undefined ? [rootDir] : [rootDir, base];
+    return { interpreter, base, layers, user: userOf(config.User ?? "", isolation, layers) };
+  }
+
+  /** Writes `config.json` into the bundle. */
+  async #describe(
     id: string,
     spec: ContainerSpec,
     bundle: string,
     volumeParts: VolumeParts,
-  ): Promise<void> {
+  ): Promise<Description> {
     const { bases, cgroups, overlay, record, networkNamespace } = this.#options;
-    const { rootDir, config } = spec.image;
-    const interpreter = config.Labels?.[interpreterLabel];
-    const base =
-      interpreter !== undefined && !bringsRoot(rootDir) ? bases.of(interpreter) : undefined;
-    const layers = base === undefined ? [rootDir] : [rootDir, base];
-    const user = userOf(config.User ?? "", spec.isolation, layers);
+    const { rootDir } = spec.image;
+    const { interpreter, base, layers, user } = this.#layersOf(spec);
     // Written by the container's own user.
     chownSync(spec.terminationLog, user.uid, user.gid);
     const rootMounts = await prepareRoot({ bundle, imageRoot: rootDir, base, overlay });
@@ -118,12 +244,13 @@ export class OciPod implements PodSandbox {
     // An interpreter of the machine's /tmp is there, too, where a volume is mounted at /tmp.
     const hidden = parts.map((file) => bindMount(`${base}${file}`, file, true));
     const termination = spec.mounts.find(({ source }) => source === spec.terminationLog);
+    const hostMounts = await this.#hostMounts(base !== undefined);
     const oci = ociSpecOf({
       spec,
       user,
       rootMounts,
       cgroupMounts: cgroups.mounts(id),
-      hostMounts: await this.#hostMounts(base !== undefined),
+      hostMounts,
       volumeMounts: [...volumes, ...hidden],
       cgroupsPath: cgroups.pathOf(id),
       cgroupVersion: cgroups.version,
@@ -137,6 +264,7 @@ export class OciPod implements PodSandbox {
     });
     // Environments hold secrets.
     await writeFile(path.join(bundle, "config.json"), JSON.stringify(oci), { mode: 0o600 });
+    return { oci, user, layers, rootMounts, mounts: [...hostMounts, ...volumes, ...hidden] };
   }
 
   /** Files of the Pod that come from the machine: names, and how npm reaches its registry. */
@@ -147,6 +275,8 @@ export class OciPod implements PodSandbox {
   }
 
   async close(): Promise<void> {
+    await this.#waiting?.end();
+    this.#waiting = undefined;
     for (const container of this.#running.values()) container.kill("SIGKILL");
     await Promise.all([...this.#running.values()].map(({ exited }) => exited));
     await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });

@@ -21,6 +21,8 @@ export interface OciRecord {
   startedAt: number;
   /** The limit in cores that it has once it has started, if it had another one before. */
   cpuLimit?: number | undefined;
+  /** CPU time, in nanoseconds, of a process that had waited for its Pod, before it had it. */
+  cpuBefore?: number | undefined;
 }
 
 export const ociFile = (podDir: string, container: string): string =>

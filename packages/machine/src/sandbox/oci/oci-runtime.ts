@@ -20,8 +20,15 @@ export class OciRuntime {
     this.#stateDir = stateDir;
   }
 
-  /** Runs in the foreground, and leaves state and cgroup to be looked at when the container has ended. */
-  run(id: string, files: { bundle: string; pidFile: string; errorFile: string }): string[] {
+  /**
+   * Runs in the foreground, and leaves state and cgroup to be looked at when the container has ended. `descriptors`: how many,
+   * from 3 on, the container gets.
+   */
+  run(
+    id: string,
+    files: { bundle: string; pidFile: string; errorFile: string },
+    descriptors = 1,
+  ): string[] {
     const { bundle, pidFile, errorFile } = files;
     const global = [
       this.file,
@@ -32,7 +39,8 @@ export class OciRuntime {
       "--log-format",
       "json",
     ];
-    const own = ["run", "--keep", "--preserve-fds", "1", "--bundle", bundle, "--pid-file", pidFile];
+    const preserve = ["--preserve-fds", String(descriptors)];
+    const own = ["run", "--keep", ...preserve, "--bundle", bundle, "--pid-file", pidFile];
     return [...global, ...own, id];
   }
 

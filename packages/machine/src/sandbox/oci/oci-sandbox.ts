@@ -21,24 +21,28 @@ import {
   writeRecord,
 } from "../records.ts";
 import { recoverPods } from "../recover-pods.ts";
-import { type SandboxOptions } from "../sandbox-options.ts";
+import { type SandboxOptions, type WarmOptions } from "../sandbox-options.ts";
 import {
   type ContainerUsage,
   type LocalImage,
   type PodPlacement,
   type RecoveredPod,
   type Sandbox,
+  type WarmFigures,
 } from "../sandbox.ts";
 import { BaseRoots } from "./base-root.ts";
 import { HostFiles } from "./host-files.ts";
 import { type OciSurroundings } from "./runtime-process.ts";
 import { nameFilesDir, writeNameFiles } from "./name-files.ts";
 import { OciNetwork } from "./oci-network.ts";
-import { OciPod } from "./oci-pod.ts";
+import { OciPod, type OciPodOptions } from "./oci-pod.ts";
 import { readOciRecord } from "./oci-records.ts";
 import { findRuntime } from "./oci-runtime.ts";
 import { killStrayRuntimes, removeStrayContainers, surroundingsOf } from "./strays.ts";
 import { runTrial } from "./trial.ts";
+import { cleanWarmContainers, openWarmContainers, whyNoWarmContainers } from "./open-warm-pool.ts";
+import { type WarmContainer } from "./warm-container.ts";
+import { type WarmPool } from "../warm/warm-pool.ts";
 
 export interface OciSandboxOptions extends SandboxOptions {
   /** The runtime's program; by default the runc, or else the crun, on the `PATH`. */
@@ -72,6 +76,8 @@ class OciSandbox implements Sandbox {
   #network: OciNetwork | undefined;
   /** Why Pods have no networks of their own. */
   #withoutNetwork = "";
+  readonly #warmOptions: WarmOptions | undefined;
+  #warm: WarmPool<WarmContainer> | undefined;
 
   constructor(options: OciSandboxOptions) {
     const { npmCli, npmConfig, pipConfig, clock = systemClock, log = silentLogger } = options;
@@ -79,6 +85,7 @@ class OciSandbox implements Sandbox {
     // What is mounted is compared with real paths.
     this.#dataDir = realpathSync(options.dataDir);
     this.#log = log;
+    this.#warmOptions = options.warm;
     this.#addresses = new AddressPool(this.#dataDir);
     const interpreters = new Interpreters({
       dataDir: this.#dataDir,
@@ -105,8 +112,20 @@ class OciSandbox implements Sandbox {
       "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits": "enforced: containers run in cgroups of their own",
       "node.spry.io/network": network,
-      "node.spry.io/warm-processes": "off: the oci sandbox has none",
+      "node.spry.io/warm-processes": this.#warmText,
     };
+  }
+
+  get #warmText(): string {
+    const { max = 0 } = this.#warmOptions ?? {};
+    if (max === 0) return "off";
+    const why = this.#whyNotWarm;
+    return why === undefined ? `at most ${max}` : `off: ${why}`;
+  }
+
+  get #whyNotWarm(): string | undefined {
+    if (!this.#network) return "they need networks of Pods' own";
+    return whyNoWarmContainers(this.#surroundings.runtime.file, this.#overlay);
   }
 
   get hostAddress(): string {
@@ -130,11 +149,31 @@ class OciSandbox implements Sandbox {
     });
     const ids = new Set(this.#containers().map(({ container }) => container.id));
     await removeStrayContainers(this.#surroundings, ids, this.#log);
+    cleanWarmContainers(this.#dataDir, ids);
     await this.#network?.pods.removeStrays();
     await this.#bases.ensure(Interpreters.own, () => {});
     const isIdle = recovered.every(({ containers }) => containers.length === 0);
     if (isIdle) await this.#bases.prune();
+    // A container that was taken over has its runtime from its Pod's image.
+    this.#warm?.clean(new Set());
     return recovered;
+  }
+
+  #openWarm(): void {
+    const { max = 0 } = this.#warmOptions ?? {};
+    if (!this.#warmOptions || !this.#network || max === 0 || this.#whyNotWarm !== undefined) return;
+    this.#warm = openWarmContainers({
+      ...this.#warmOptions,
+      dataDir: this.#dataDir,
+      bases: this.#bases,
+      network: this.#network.pods,
+      surroundings: this.#surroundings,
+      log: this.#log,
+    });
+  }
+
+  warmFigures(): WarmFigures | undefined {
+    return this.#warm?.figures;
   }
 
   /** Also those that have not been taken over yet. */
@@ -182,14 +221,24 @@ class OciSandbox implements Sandbox {
     const known = this.#pods.get(pod.uid);
     if (known) return known;
     const { uid, namespace, name, hostNetwork = false } = pod;
-    const record: PodRecord = { uid, namespace, name, ...(await this.#addressFor(hostNetwork)) };
+    const pool = mayBeWarm(pod) ? this.#warm : undefined;
+    const waiting = pod.expected?.image && pool?.reserve(pod.expected.image);
+    const place = waiting ? { ip: waiting.ip, network: "own" as const } : undefined;
+    const address = place ?? (await this.#addressFor(hostNetwork));
+    const record: PodRecord = { uid, namespace, name, ...address };
     const dir = podDir(this.#dataDir, uid);
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    const hostAddress = this.#network?.hostAddress;
-    await writeNameFiles(dir, { pod, ip: record.ip, hostAddress });
-    // Written last: a Pod with a record is complete, and the next agent takes it over if this one is killed.
-    writeRecord(podFile(dir), record);
-    return this.#add(record);
+    try {
+      mkdirSync(dir, { recursive: true, mode: 0o700 });
+      const hostAddress = this.#network?.hostAddress;
+      await writeNameFiles(dir, { pod, ip: record.ip, hostAddress });
+      // Written last: a Pod with a record is complete, and the next agent takes it over if this one is killed.
+      writeRecord(podFile(dir), record);
+    } catch (error) {
+      await waiting?.end();
+      if (waiting) await this.#network?.pods.release(waiting.ip);
+      throw error;
+    }
+    return this.#add(record, { waiting, pool });
   }
 
   async #addressFor(hostNetwork: boolean): Promise<Pick<PodRecord, "ip" | "network">> {
@@ -198,11 +247,13 @@ class OciSandbox implements Sandbox {
     return { ip: await this.#network.pods.take(), network: "own" };
   }
 
-  #add(record: PodRecord): OciPod {
+  #add(record: PodRecord, warm: Pick<OciPodOptions, "waiting" | "pool"> = {}): OciPod {
     this.#addresses.reserve(record.ip);
     const network = record.network === "own" ? this.#network?.pods : undefined;
     const pod = new OciPod({
       ...this.#surroundings,
+      ...warm,
+      log: this.#log,
       dir: podDir(this.#dataDir, record.uid),
       record,
       bases: this.#bases,
@@ -224,6 +275,7 @@ class OciSandbox implements Sandbox {
   }
 
   async close(): Promise<void> {
+    await this.#warm?.close();
     const network = this.#network;
     if (!network || this.#hasContainers()) return;
     this.#goWithoutNetwork("the platform is being stopped");
@@ -234,7 +286,9 @@ class OciSandbox implements Sandbox {
     const all = this.#containers().flatMap(({ podUid, container }) => {
       const used = this.#surroundings.cgroups.usage(container.id);
       const { startedAt, record } = container;
-      return used ? [{ podUid, container: record.container, startedAt, ...used }] : [];
+      if (!used) return [];
+      const cpuNanoseconds = Math.max(0, used.cpuNanoseconds - (record.cpuBefore ?? 0));
+      return [{ podUid, container: record.container, startedAt, ...used, cpuNanoseconds }];
     });
     return Promise.resolve(all);
   }
@@ -264,6 +318,7 @@ class OciSandbox implements Sandbox {
       await this.#tryOverlay();
     }
     await this.#network?.pods.prepare();
+    this.#openWarm();
   }
 
   async #openNetwork(): Promise<void> {
@@ -294,6 +349,12 @@ class OciSandbox implements Sandbox {
       await pod.close();
     }
   }
+}
+
+/** What waits has a network of its own, and has seen no name server but the usual one. */
+function mayBeWarm({ expected, hostNetwork = false, dns = {} }: PodPlacement): boolean {
+  const { policy = "ClusterFirst", config } = dns;
+  return expected !== undefined && !hostNetwork && policy === "ClusterFirst" && !config;
 }
 
 function runtimeOf(given: string | undefined): string {

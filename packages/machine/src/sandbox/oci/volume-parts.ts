@@ -73,9 +73,13 @@ export class VolumeParts {
     }
   }
 
+  get isEmpty(): boolean {
+    return this.#parts.length === 0;
+  }
+
   /** The runtime's command, with what has to be done before it. What goes wrong then is written to `errorFile`. */
   command(runtime: readonly string[], errorFile: string): string[] {
-    if (this.#parts.length === 0) return [...runtime];
+    if (this.isEmpty) return [...runtime];
     const places = this.#parts.flatMap(({ held, target }) => [held.name, target, held.path]);
     const own = [
       "unshare",

@@ -22,7 +22,7 @@ export interface WarmMeans {
 }
 
 /** The pool of a process sandbox whose Pods are kept apart by namespaces. */
-export function openWarmPool(means: WarmMeans): WarmPool {
+export function openWarmPool(means: WarmMeans): WarmPool<WarmProcess> {
   const { dataDir, max, isShipped, addresses, clock, log } = means;
   return new WarmPool({
     dataDir,

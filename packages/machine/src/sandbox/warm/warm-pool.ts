@@ -4,10 +4,11 @@ import { freemem, totalmem } from "node:os";
 import path from "node:path";
 import { type Clock, type Logger, messageOf, sleep } from "@spry/kube";
 import { listNames } from "../records.ts";
-import { type LocalImage, type WarmFigures } from "../sandbox.ts";
 import { Demand } from "./demand.ts";
 import { copyRuntime, type IsShipped, type RuntimeCopy } from "./runtime-copy.ts";
-import { warmDir, type WarmProcess } from "./warm-process.ts";
+import { type ContainerUser } from "../oci/container-user.ts";
+import { type ExitStatus, type Isolation, type LocalImage, type WarmFigures } from "../sandbox.ts";
+import { warmDir } from "./warm-process.ts";
 
 /** After a start, before the next process is made ready: who waits for that start has an answer by then. */
 const pauseMs = 1_000;
@@ -28,26 +29,40 @@ export interface StartOptions {
   runtime: RuntimeCopy;
   /** As `startVariables` returns them. */
   variables: Readonly<Record<string, string>>;
+  /** Limits and identity, where a process has those that it was started with. */
+  confined?: { isolation: Isolation | undefined; user: ContainerUser } | undefined;
 }
 
-export interface WarmPoolOptions {
+/** What waits for a Pod. */
+export interface Waiting {
+  /** What has to be equal in the start of its Pod. */
+  readonly key: string;
+  readonly isOver: boolean;
+  readonly exited: Promise<ExitStatus>;
+  /** Resolves when it has nothing left to prepare; never, if its runtime does not say so. */
+  readonly waiting: Promise<void>;
+  /** Kills it, with nothing left of it. */
+  end(): Promise<void>;
+}
+
+export interface WarmPoolOptions<W extends Waiting> {
   dataDir: string;
   /** How many may wait, all together. */
   max: number;
   isShipped: IsShipped;
-  start: (id: string, key: string, options: StartOptions) => Promise<WarmProcess>;
+  start: (id: string, key: string, options: StartOptions) => Promise<W>;
   /** A process that had no Pod is gone, and its address is free. */
-  release: (process: WarmProcess) => void;
+  release: (process: W) => void;
   freeMemory?: () => number;
   clock: Clock;
   log: Logger;
 }
 
 /** The processes that wait for Pods (docs/adr/0028-warm-processes.md). */
-export class WarmPool {
-  readonly #options: WarmPoolOptions;
+export class WarmPool<W extends Waiting> {
+  readonly #options: WarmPoolOptions<W>;
   readonly #demand: Demand;
-  readonly #waiting = new Set<WarmProcess>();
+  readonly #waiting = new Set<W>();
   readonly #kinds = new Map<string, StartOptions>();
   /** Digest of an image → its runtime, once it is known; null for one that has none. */
   readonly #runtimes = new Map<string, RuntimeCopy | null>();
@@ -63,7 +78,7 @@ export class WarmPool {
   #working: Promise<void> | undefined;
   readonly #closing = new AbortController();
 
-  constructor(options: WarmPoolOptions) {
+  constructor(options: WarmPoolOptions<W>) {
     this.#options = options;
     this.#demand = new Demand(options.max);
     this.#runtimesDir = path.join(warmDir(options.dataDir), "runtimes");
@@ -86,7 +101,7 @@ export class WarmPool {
   }
 
   /** A process for a Pod with this image, if one waits that is likely to fit. It is the caller's from now on. */
-  reserve(image: LocalImage): WarmProcess | undefined {
+  reserve(image: LocalImage): W | undefined {
     const key = this.#keys.get(image.digest);
     const found = [...this.#waiting].find((each) => each.key === key && !each.isOver);
     if (found) this.#waiting.delete(found);
@@ -98,26 +113,32 @@ export class WarmPool {
     return this.#runtimes.get(image.digest) ?? undefined;
   }
 
-  keyOf({ runtime, variables }: StartOptions): string {
+  keyOf({ runtime, variables, confined }: StartOptions): string {
     const sorted = Object.entries(variables).sort(([a], [b]) => (a < b ? -1 : 1));
-    return JSON.stringify([runtime.digest, sorted]);
+    return JSON.stringify([runtime.digest, sorted, confined]);
   }
 
   /** A container of this kind has been started: more of them are expected. */
-  started(image: LocalImage, variables: StartOptions["variables"], isWarm: boolean): void {
+  started(image: LocalImage, options: Omit<StartOptions, "runtime">, isWarm: boolean): void {
     this.#figures[isWarm ? "used" : "missed"]++;
-    void this.#expect(image, variables, this.#options.clock.now());
+    void this.#expect(image, options, this.#options.clock.now());
+  }
+
+  /** One of this kind could not become a container: none of them is started for a while. */
+  giveUp(key: string): void {
+    this.#givenUp.set(key, this.#options.clock.now() + giveUpMs);
   }
 
   async #expect(
     image: LocalImage,
-    variables: StartOptions["variables"],
+    options: Omit<StartOptions, "runtime">,
     startedAt: number,
   ): Promise<void> {
     const runtime = await this.#learn(image);
     if (!runtime || this.#closing.signal.aborted) return;
-    const key = this.keyOf({ runtime, variables });
-    this.#kinds.set(key, { runtime, variables });
+    const kind = { runtime, ...options };
+    const key = this.keyOf(kind);
+    this.#kinds.set(key, kind);
     this.#keys.set(image.digest, key);
     forgetOldest(this.#keys, maxImages);
     this.#demand.add(key, startedAt);
@@ -174,7 +195,7 @@ export class WarmPool {
         if (this.#closing.signal.aborted || !this.#hasMemory() || this.#isGivenUp(key)) break;
         const problem = await this.#start(key, kind).catch(messageOf);
         if (problem === undefined) continue;
-        this.#givenUp.set(key, clock.now() + giveUpMs);
+        this.giveUp(key);
         log.warn({ problem }, "a warm process could not be started");
       }
     }
@@ -209,12 +230,12 @@ export class WarmPool {
     return freeMemory() >= totalmem() * leastFreeMemory;
   }
 
-  #drop(process: WarmProcess): void {
+  #drop(process: W): void {
     this.#waiting.delete(process);
     void this.#end(process);
   }
 
-  async #end(process: WarmProcess): Promise<void> {
+  async #end(process: W): Promise<void> {
     await process.end();
     this.#options.release(process);
   }

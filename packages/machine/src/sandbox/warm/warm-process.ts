@@ -212,7 +212,8 @@ function ticksOf(pid: number): number {
   return childrenOf(pid).reduce((sum, child) => sum + ticksOf(child), own);
 }
 
-function said(pipe: Readable, word: string): Promise<void> {
+/** Resolves when the word has been written. */
+export function said(pipe: Readable, word: string): Promise<void> {
   return new Promise((resolve) => {
     let text = "";
     pipe.on("data", (chunk: Buffer) => {
@@ -225,6 +226,6 @@ function said(pipe: Readable, word: string): Promise<void> {
 }
 
 /** Otherwise the pipe alone would keep this program alive. */
-function unref(pipe: Readable | Writable): void {
+export function unref(pipe: Readable | Writable): void {
   (pipe as { unref?: () => void }).unref?.();
 }

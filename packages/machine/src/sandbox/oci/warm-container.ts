@@ -1,0 +1,253 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
+import { writeFile } from "node:fs/promises";
+import path from "node:path";
+import { type Readable, type Writable } from "node:stream";
+import { promisify } from "node:util";
+import { signalProcess, isAlive } from "../processes.ts";
+import { readySignal } from "../ready-signal.ts";
+import { type ExitStatus } from "../sandbox.ts";
+import { said, unref } from "../warm/warm-process.ts";
+import { type Waiting } from "../warm/warm-pool.ts";
+import {
+  preparationCommand,
+  assertHandedOver,
+  handoverCommand,
+  type MountPlan,
+  stagedCommand,
+} from "./handover.ts";
+import { startTicksOf } from "./oci-container.ts";
+import { type OciRecord } from "./oci-records.ts";
+import { type OciSpec } from "./oci-spec.ts";
+import {
+  firstProcess,
+  type OciSurroundings,
+  ownerVariable,
+  runtimePath,
+} from "./runtime-process.ts";
+
+/** How long mounting may take; it takes some ten milliseconds. */
+const helperMs = 2_000;
+/** A runtime takes no longer line (runtime-contract.md 1.5). */
+const maxMessage = 2 * 1024 * 1024;
+
+export interface WarmContainerStart {
+  /** The runtime's name for it. */
+  id: string;
+  /** For it alone: what the runtime runs, and its output until it has a Pod. */
+  dir: string;
+  /** The address that its Pod is to have. */
+  ip: string;
+  key: string;
+  oci: OciSpec;
+  /** pivot_root(8) of this machine. */
+  pivotRoot: string;
+}
+
+/** The Pod's container, which it becomes. */
+export interface OciSuccessor {
+  /** Its `config.json` is there already. */
+  bundle: string;
+  oci: OciSpec;
+  plan: MountPlan;
+  /** Where the Function's code is. */
+  directory: string;
+  logFile: string;
+}
+
+/** A container whose process waits for a Function, and becomes a Pod's container: once, or never. */
+export class WarmContainer implements Waiting {
+  readonly id: string;
+  readonly ip: string;
+  readonly key: string;
+  readonly exited: Promise<ExitStatus>;
+  readonly waiting: Promise<void>;
+  readonly pid: number;
+  readonly startTicks: number;
+  readonly monitor: OciRecord["monitor"];
+  readonly #start: WarmContainerStart;
+  readonly #surroundings: OciSurroundings;
+  readonly #child: ChildProcess;
+  #isTaken = false;
+  #isOver = false;
+
+  private constructor(
+    start: WarmContainerStart,
+    surroundings: OciSurroundings,
+    child: ChildProcess,
+    process: { pid: number; ended: Promise<number> },
+  ) {
+    const { id, ip, key } = start;
+    this.#start = start;
+    this.#surroundings = surroundings;
+    this.#child = child;
+    this.id = id;
+    this.ip = ip;
+    this.key = key;
+    this.pid = process.pid;
+    this.startTicks = startTicksOf(process.pid);
+    this.monitor = { pid: child.pid ?? 0, startTicks: startTicksOf(child.pid) };
+    this.waiting = this.#prepare();
+    this.exited = process.ended.then((exitCode) => {
+      this.#isOver = true;
+      this.#kill();
+      rmSync(start.dir, { recursive: true, force: true });
+      return { exitCode, finishedAt: surroundings.clock.now() };
+    });
+    this.#pipe(4).on("error", () => {});
+    unref(this.#pipe(4));
+  }
+
+  /** Throws when it cannot be started. */
+  static async start(
+    start: WarmContainerStart,
+    surroundings: OciSurroundings,
+  ): Promise<WarmContainer> {
+    const { id, dir, oci, pivotRoot } = start;
+    const { runtime, cgroups, owner, clock } = surroundings;
+    const stage = stageOf(dir);
+    mkdirSync(stage, { recursive: true, mode: 0o700 });
+    await writeFile(path.join(dir, "config.json"), JSON.stringify(oci), { mode: 0o600 });
+    const files = { pidFile: path.join(dir, "pid"), errorFile: path.join(dir, "errors.json") };
+    const run = runtime.run(id, { bundle: dir, ...files }, 2);
+    const [file = "", ...args] = stagedCommand(stage, pivotRoot, run);
+    cgroups.use(id);
+    const log = openSync(logOf(dir), "ax", 0o600);
+    try {
+      const child = spawn(file, args, {
+        cwd: dir,
+        env: { PATH: runtimePath, [ownerVariable]: owner },
+        detached: true,
+        stdio: ["ignore", log, log, "pipe", "pipe"],
+      });
+      const ended = new Promise<number>((resolve) => {
+        child.once("error", () => resolve(127));
+        child.once("exit", (code) => resolve(code ?? 137));
+      });
+      child.unref();
+      const pid = (await firstProcess(files.pidFile, ended, clock)) ?? 0;
+      const started = new WarmContainer(start, surroundings, child, { pid, ended });
+      if (pid > 0) return started;
+      await started.end();
+      throw new Error("the OCI runtime could not start a container that waits");
+    } finally {
+      closeSync(log);
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    await said(this.#pipe(3) as Readable, "waiting\n");
+    try {
+      await runHelper(preparationCommand(this.pid));
+    } catch {
+      // It cannot be used.
+      this.#kill();
+      await new Promise(() => {});
+    }
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /**
+   * Becomes a Pod's container; resolves when it has been given the Function, with what resolves when that is ready. Throws, with
+   * nothing left of it, when it cannot. Only the first call does anything.
+   */
+  async becomes(successor: OciSuccessor): Promise<{ ready: Promise<void>; cpuBefore: number }> {
+    try {
+      if (this.#isTaken || this.#isOver || !isAlive(this)) throw new Error("the process has ended");
+      this.#isTaken = true;
+      const { bundle, oci, plan, directory, logFile } = successor;
+      const { dir } = this.#start;
+      const env = { ...this.#home(), ...environmentOf(oci) };
+      const message = `${JSON.stringify({ directory, env })}\n`;
+      if (message.length >= maxMessage) throw new Error("its environment is too large");
+      // What is in a container's log is its Function's.
+      if (statSync(logOf(dir)).size > 0) throw new Error("the runtime has written something");
+      const cpuBefore = this.#surroundings.cgroups.usage(this.id)?.cpuNanoseconds ?? 0;
+      await this.#mount(successor);
+      assertHandedOver(this.pid, plan);
+      // Commands in the container get their environment from here.
+      rmSync(path.join(dir, "config.json"));
+      symlinkSync(path.join(bundle, "config.json"), path.join(dir, "config.json"));
+      renameSync(logOf(dir), logFile);
+      const ready = readySignal(this.#pipe(3) as Readable);
+      (this.#pipe(4) as Writable).end(message);
+      return { ready, cpuBefore };
+    } catch (error) {
+      await this.end();
+      throw error;
+    }
+  }
+
+  async #mount({ bundle, oci, plan }: OciSuccessor): Promise<void> {
+    const command = handoverCommand({
+      pid: this.pid,
+      monitor: this.monitor.pid,
+      stage: stageOf(this.#start.dir),
+      root: path.join(bundle, oci.root.path),
+      plan,
+      readOnly: oci.root.readonly,
+      hostName: oci.hostname,
+    });
+    await runHelper(command);
+  }
+
+  /** The runtime has looked it up for the user of the container. */
+  #home(): { HOME?: string } {
+    const text = readFileSync(`/proc/${this.pid}/environ`, "utf8");
+    const HOME = /(?:^|\0)HOME=([^\0]*)/.exec(text)?.[1];
+    return HOME === undefined ? {} : { HOME };
+  }
+
+  async end(): Promise<void> {
+    this.#isTaken = true;
+    this.#kill();
+    await this.exited;
+    const { runtime, cgroups } = this.#surroundings;
+    await runtime.delete(this.id);
+    await cgroups.remove(this.id);
+  }
+
+  /** The runtime ends with it. */
+  #kill(): void {
+    if (this.pid > 0 && isAlive(this)) signalProcess(this.pid, "SIGKILL");
+    else if (!this.#isOver && isAlive(this.monitor)) signalProcess(this.monitor.pid, "SIGKILL");
+  }
+
+  #pipe(fd: number): Readable | Writable {
+    return this.#child.stdio[fd] as Readable | Writable;
+  }
+}
+
+/** Shared with the container, in the mount namespace of its runtime. */
+export const stageOf = (dir: string): string => path.join(dir, "stage");
+const logOf = (dir: string): string => path.join(dir, "log");
+
+/** Runs programs of this machine, without anything of the platform's environment. */
+async function runHelper([file = "", ...args]: readonly string[]): Promise<void> {
+  const env = { PATH: runtimePath };
+  const options = { env, cwd: "/", timeout: helperMs, killSignal: "SIGKILL" as const };
+  await promisify(execFile)(file, args, options).catch((error: { stderr?: string }) => {
+    throw new Error(`making its file system whole: ${error.stderr?.trim() || "no answer"}`);
+  });
+}
+
+function environmentOf(oci: OciSpec): Record<string, string> {
+  return Object.fromEntries(
+    oci.process.env.map((line) => {
+      const at = line.indexOf("=");
+      return [line.slice(0, at), line.slice(at + 1)];
+    }),
+  );
+}
