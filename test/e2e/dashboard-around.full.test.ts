@@ -95,6 +95,8 @@ test("Functions that wait for a slot are listed with their positions, and leave 
   }
   const queue = page.getByRole("region", { name: "Waiting for a slot" });
   await queue.getByText("One build runs at a time").waitFor();
+  // The Job that has the slot is suspended: it waits, too.
+  await page.getByText("0 running, 3 waiting, 0 failed").waitFor();
   const rows = queue.getByRole("row");
   await expect.poll(() => rows.count()).toBe(3);
   expect(await rows.nth(1).textContent()).toMatch(/^1default\/first/);

@@ -125,7 +125,7 @@ test.each(["Source", "Dependencies"])(
     await page.keyboard.press("Delete");
     await page.keyboard.press("Tab");
     const text = "abcdefghijklmnopqrstuvwxyz".repeat(8);
-    await Promise.all([...text].map((letter) => page.keyboard.insertText(letter)));
+    await Promise.all(text.split("").map((letter) => page.keyboard.insertText(letter)));
     await page.keyboard.press("Home");
     await page.keyboard.press("Tab");
     await devtools.send("Emulation.setCPUThrottlingRate", { rate: 1 });

@@ -74,7 +74,9 @@ export async function bundleInto(folder: string): Promise<void> {
     writeFileSync(path.join(partial, `${name}.gz`), gzipSync(content, { level: 9 }));
   for (const file of result.outputFiles) write(path.basename(file.path), file.contents);
   const outputs = Object.entries(result.metafile.outputs);
-  const [script = "", entry] = outputs.find(([, { entryPoint }]) => entryPoint) ?? [];
+  // What is loaded later is an entry point, too.
+  const [script = "", entry] =
+    outputs.find(([, { entryPoint }]) => entryPoint?.endsWith("/main.tsx")) ?? [];
   const first = [
     script,
     ...(entry?.imports ?? [])

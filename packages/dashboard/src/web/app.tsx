@@ -1,9 +1,10 @@
 import { signal } from "@preact/signals";
-import { type ComponentChildren } from "preact";
+import { type ComponentType } from "preact";
 import { segments } from "./router.ts";
 import { isLoggedIn, resumeLogin } from "./session/login.ts";
 import { loadInfo } from "./state/info.ts";
 import { Frame } from "./ui/frame.tsx";
+import { later } from "./ui/later.tsx";
 import { Palette } from "./ui/palette.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 import { ApiRulesView } from "./views/api-rules-view.tsx";
@@ -17,7 +18,8 @@ import { NodesView } from "./views/nodes-view.tsx";
 import { NotFoundView } from "./views/not-found-view.tsx";
 import { RegistryView } from "./views/registry-view.tsx";
 import { SubscriptionsView } from "./views/events/subscriptions-view.tsx";
-import { SettingsView } from "./views/settings-view.tsx";
+
+const SettingsView = later(async () => (await import("./views/settings-view.tsx")).SettingsView);
 
 const isStarted = signal(false);
 /** After the first login the views stay when a login ends, and so does what has been typed in them. */
@@ -43,7 +45,7 @@ export function App() {
   );
 }
 
-const others: Record<string, () => ComponentChildren> = {
+const others: Record<string, ComponentType> = {
   apirules: ApiRulesView,
   builds: BuildsView,
   calls: CallsView,

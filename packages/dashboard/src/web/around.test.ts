@@ -2,7 +2,7 @@
 import { type Function, type FunctionRevision, labels } from "@spry/function";
 import { type Job } from "@spry/kube";
 import { describe, expect, test } from "vitest";
-import { buildLimitOf, buildQueue } from "./state/build-queue.ts";
+import { buildLimitOf, buildQueue, buildsText } from "./state/build-queue.ts";
 import { bytesText, knownRepositories, reportedRepositories } from "./state/registry.ts";
 
 const waiting = (namespace: string, name: string, second: number, message?: string): Function => ({
@@ -113,4 +113,21 @@ describe("the registry", () => {
     [1024, "1.0 KiB"],
     [5.25 * 1024 ** 3, "5.3 GiB"],
   ])("%i bytes are %s", (bytes, text) => expect(bytesText(bytes)).toBe(text));
+});
+
+test("builds that wait are not counted as running", () => {
+  const withStatus = (status: Job["status"]): Job => ({
+    ...job("a", 1),
+    ...(status && { status }),
+  });
+  const ended = (type: string) => withStatus({ conditions: [{ type, status: "True" }] });
+  const jobs = [
+    withStatus({ active: 1 }),
+    withStatus(undefined),
+    withStatus({ conditions: [{ type: "Suspended", status: "True" }] }),
+    ended("Complete"),
+    ended("Failed"),
+  ];
+  const queue = buildQueue([waiting("a", "slow", 1)], jobs);
+  expect(buildsText(jobs, queue)).toBe("1 running, 3 waiting, 1 failed");
 });

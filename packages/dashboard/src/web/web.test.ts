@@ -33,9 +33,11 @@ describe("the page's files", () => {
     expect(first.length).toBeGreaterThan(2);
     const bytes = first.reduce((sum, name) => sum + (files.get(name)?.gzip.length ?? Infinity), 0);
     expect(bytes).toBeLessThan(200_000);
-    // The editor, templates and charts are not among them.
+    // The editor, templates, charts, YAML and differences are not among them.
     const text = first.map((name) => gunzipSync(files.get(name)?.gzip ?? "").toString("latin1"));
-    expect(text.join("")).not.toMatch(/cm-scroller|uPlot\.js|notes\.get/);
+    expect(text.join("")).not.toMatch(
+      /cm-scroller|uPlot\.js|notes\.get|bad indentation of a mapping|maxEditLength/,
+    );
   });
 
   test("name no other host, and are bundled once", async () => {

@@ -13,10 +13,25 @@ export interface WaitingBuild {
 /** As the Function Controller writes it for those that wait for other builds, and for nothing else. */
 const slotMessage = /build slot: at most (\d+) builds/;
 
-export const isUnfinished = ({ status }: Job): boolean =>
-  !status?.conditions?.some(
-    ({ type, status }) => (type === "Complete" || type === "Failed") && status === "True",
-  );
+export type BuildState = "failed" | "finished" | "running" | "waiting";
+
+/** A Job without a Pod waits: it is suspended, or has just been created. */
+export function buildStateOf({ status }: Job): BuildState {
+  const has = (type: string) =>
+    status?.conditions?.some((each) => each.type === type && each.status === "True") ?? false;
+  if (has("Failed")) return "failed";
+  if (has("Complete")) return "finished";
+  return (status?.active ?? 0) > 0 ? "running" : "waiting";
+}
+
+/** How many builds there are in each state; those that have no Job yet wait, too. */
+export function buildsText(jobs: readonly Job[], queue: readonly WaitingBuild[]): string {
+  const count = (state: BuildState) => jobs.filter((job) => buildStateOf(job) === state).length;
+  const waiting = count("waiting") + queue.length;
+  return `${count("running")} running, ${waiting} waiting, ${count("failed")} failed`;
+}
+
+const isUnfinished = (job: Job): boolean => ["running", "waiting"].includes(buildStateOf(job));
 
 /** How many builds may run at a time, from what waiting Functions say; undefined when none waits. */
 export function buildLimitOf(functions: readonly Function[]): number | undefined {

@@ -58,7 +58,7 @@ export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] })
           y: { range: (_, __, max) => [0, max > 0 ? max * 1.15 : 1] },
         },
         axes: [
-          { ...axis, values: clockTimes, space: 70 },
+          { ...axis, values: clockTimes, space: 70, size: 28 },
           { ...axis, size: 46 },
         ],
         series: [

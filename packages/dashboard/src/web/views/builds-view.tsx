@@ -2,12 +2,12 @@ import { functions, labels } from "@spry/function/browser";
 import { resources } from "@spry/kube/browser";
 import { useLive } from "../api/live.ts";
 import { paths, query } from "../router.ts";
-import { buildLimitOf, buildQueue, isUnfinished, type WaitingBuild } from "../state/build-queue.ts";
+import { buildLimitOf, buildQueue, buildsText, type WaitingBuild } from "../state/build-queue.ts";
 import { listedFunctions } from "../state/listed-functions.ts";
 import { Age, Empty } from "../ui/basics.tsx";
 import { Table } from "../ui/table.tsx";
 import { TableView } from "../ui/table-view.tsx";
-import { durationOf, jobState, JobState } from "./function/builds-tab.tsx";
+import { durationOf, JobState } from "./function/builds-tab.tsx";
 
 const maxShown = 200;
 
@@ -23,8 +23,6 @@ export function BuildsView() {
     (a.metadata.creationTimestamp ?? "") < (b.metadata.creationTimestamp ?? "") ? 1 : -1,
   );
   const queue = buildQueue(all, jobs);
-  const failed = jobs.filter((job) => jobState(job).word === "failed").length;
-  const running = jobs.filter(isUnfinished).length;
   return (
     <TableView
       title="Builds"
@@ -32,8 +30,7 @@ export function BuildsView() {
       note={
         <>
           <span class="muted" role="status">
-            {live.isReady.value &&
-              `${running} running, ${queue.length} waiting for a slot, ${failed} failed`}
+            {live.isReady.value && buildsText(jobs, queue)}
           </span>
           <a href="/registry">Images in the registry</a>
         </>

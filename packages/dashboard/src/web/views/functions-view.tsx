@@ -4,6 +4,7 @@ import { useLive } from "../api/live.ts";
 import { paths, query, setQuery } from "../router.ts";
 import { sourceOf, stateOf } from "../state/function-state.ts";
 import { listedFunctions } from "../state/listed-functions.ts";
+import { may } from "../state/rights.ts";
 import { Age, Empty, Problem, State } from "../ui/basics.tsx";
 import { Frame } from "../ui/frame.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -20,16 +21,19 @@ export function FunctionsView() {
   const isPhone = usePhone();
   const shown = useMemo(() => matching(items.value, text), [items.value, text]);
   const hasNone = isReady.value && items.value.length === 0;
+  const mayCreate = may(namespace ?? "default", "create", "functions");
   return (
     <Frame
       title="Functions"
       isFixed
       actions={
-        <a class="button primary" href={paths.create(namespace)}>
-          <Icon name="plus" />
-          <span class="not-phone">Create Function</span>
-          <span class="only-phone">Create</span>
-        </a>
+        mayCreate && (
+          <a class="button primary" href={paths.create(namespace)}>
+            <Icon name="plus" />
+            <span class="not-phone">Create Function</span>
+            <span class="only-phone">Create</span>
+          </a>
+        )
       }
     >
       <div class="toolbar">
@@ -55,7 +59,7 @@ export function FunctionsView() {
           </p>
         </Problem>
       )}
-      {hasNone && <NoFunctions namespace={namespace} />}
+      {hasNone && <NoFunctions namespace={namespace} mayCreate={mayCreate} />}
       {isReady.value && !hasNone && (
         <VirtualList
           label="Functions"
@@ -121,15 +125,23 @@ function Row({
   );
 }
 
-function NoFunctions({ namespace }: { namespace: string | undefined }) {
+function NoFunctions({
+  namespace,
+  mayCreate,
+}: {
+  namespace: string | undefined;
+  mayCreate: boolean;
+}) {
   return (
     <Empty
       title={namespace === undefined ? "No Functions yet" : `No Functions in ${namespace} yet`}
       actions={
-        <a class="button primary" href={paths.create(namespace)}>
-          <Icon name="plus" />
-          Create a Function
-        </a>
+        mayCreate && (
+          <a class="button primary" href={paths.create(namespace)}>
+            <Icon name="plus" />
+            Create a Function
+          </a>
+        )
       }
     >
       A Function is a few lines of JavaScript, TypeScript or Python that answer HTTP requests. You

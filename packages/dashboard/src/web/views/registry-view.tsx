@@ -102,7 +102,7 @@ function Repositories({
   return (
     <div class="stack">
       {repositories.map((each) => (
-        <section key={each.name} class="panel" aria-label={each.name}>
+        <section key={each.name} class="panel aligned" aria-label={each.name}>
           <div class="head">
             <h2 class="clip">
               {each.owner ? (

@@ -14,6 +14,7 @@ import {
 import { may } from "../../state/rights.ts";
 import { Problem } from "../../ui/basics.tsx";
 import { Frame } from "../../ui/frame.tsx";
+import { later } from "../../ui/later.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { EnvFields } from "../form/env-fields.tsx";
 import { type FormProps } from "../form/form.ts";
@@ -21,7 +22,8 @@ import { ScaleFields } from "../form/scale-fields.tsx";
 import { NameFields } from "./name-fields.tsx";
 import { SourceFields } from "./source-fields.tsx";
 import { TemplateCards } from "./template-cards.tsx";
-import { YamlForm } from "./yaml-form.tsx";
+
+const YamlForm = later(async () => (await import("./yaml-form.tsx")).YamlForm);
 
 /** Creates a Function: choose a template, name it, change the code. */
 export function CreateView() {

@@ -31,7 +31,9 @@ export function SourceFields({ template, ...form }: FormProps & { template: stri
             />
           </div>
           <div class="stack tight">
-            <h2>{dependencyFile}</h2>
+            <h2>
+              {dependencyFile} <span class="muted light">packages that the code uses, if any</span>
+            </h2>
             <Code
               key={template}
               label="Dependencies"

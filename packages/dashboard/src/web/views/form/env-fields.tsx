@@ -23,6 +23,7 @@ export function EnvFields({ namespace, spec, onChange, problems, readOnly }: For
       title="Variables"
       what="variable"
       add="Variable"
+      hint="Values that the code reads from its environment; passwords are best kept in a Secret."
       names={env.map(({ name }) => name)}
       row={(index) => {
         const each = env[index];

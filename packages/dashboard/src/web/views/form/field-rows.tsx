@@ -7,6 +7,7 @@ export function FieldRows({
   what,
   add,
   names,
+  hint,
   rowClass = "one",
   row,
   onAdd,
@@ -21,6 +22,8 @@ export function FieldRows({
   add: string;
   /** One for each row; it may be empty. */
   names: readonly string[];
+  /** Shown while there are no rows: what they are for. */
+  hint?: string;
   rowClass?: string;
   row: (index: number) => ComponentChildren;
   onAdd: () => void;
@@ -31,6 +34,7 @@ export function FieldRows({
   return (
     <fieldset class="stack" disabled={readOnly}>
       <legend>{title}</legend>
+      {hint !== undefined && names.length === 0 && <p class="muted">{hint}</p>}
       <div class="rows">
         {names.map((name, index) => (
           <div class={rowClass} key={index}>

@@ -16,6 +16,7 @@ export function ScheduleFields({ spec, onChange, problems, readOnly }: FormProps
       title="Schedules"
       what="schedule"
       add="schedule"
+      hint="Times at which the Function is called without a client, as cron expressions."
       names={schedules.map(({ name }) => name)}
       rowClass="one pair"
       row={(index) => {

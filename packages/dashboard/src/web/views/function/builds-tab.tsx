@@ -4,6 +4,7 @@ import { type Job, messageOf, resources } from "@spry/kube/browser";
 import { functions } from "@spry/function/browser";
 import { client } from "../../api/client.ts";
 import { useLive } from "../../api/live.ts";
+import { type BuildState, buildStateOf } from "../../state/build-queue.ts";
 import { may } from "../../state/rights.ts";
 import { type Tone } from "../../state/function-state.ts";
 import { Age, Empty, State } from "../../ui/basics.tsx";
@@ -92,19 +93,16 @@ export function BuildsTab({ fn }: TabProps) {
 
 const timeOf = ({ metadata }: Job): number => Date.parse(metadata.creationTimestamp ?? "") || 0;
 
-export function jobState({ status }: Job): { tone: Tone; word: string } {
-  const has = (type: string) =>
-    status?.conditions?.some((each) => each.type === type && each.status === "True") ?? false;
-  if (has("Failed")) return { tone: "bad", word: "failed" };
-  if (has("Complete")) return { tone: "good", word: "finished" };
-  return (status?.active ?? 0) > 0
-    ? { tone: "busy", word: "running" }
-    : { tone: "busy", word: "waiting" };
-}
+const tones: Record<BuildState, Tone> = {
+  failed: "bad",
+  finished: "good",
+  running: "busy",
+  waiting: "idle",
+};
 
 export function JobState({ job }: { job: Job }) {
-  const { tone, word } = jobState(job);
-  return <State tone={tone}>{word}</State>;
+  const word = buildStateOf(job);
+  return <State tone={tones[word]}>{word}</State>;
 }
 
 export function durationOf({ status }: Job): string {

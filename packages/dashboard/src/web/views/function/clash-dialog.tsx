@@ -8,7 +8,9 @@ import {
 } from "../../state/changes.ts";
 import { type Clashing, type Draft } from "../../state/drafts.ts";
 import { Dialog } from "../../ui/basics.tsx";
-import { Diff } from "../../ui/diff.tsx";
+import { later } from "../../ui/later.tsx";
+
+const Diff = later(async () => (await import("../../ui/diff.tsx")).Diff);
 
 /** Two users have changed the same fields: the user chooses a value for each. All other changes of both stay. */
 export function ClashDialog({

@@ -55,7 +55,9 @@ export function CodeTab({ fn }: TabProps) {
         problems={problems}
         onEditor={onEditor}
       />
-      <h2>{dependencyFile}</h2>
+      <h2>
+        {dependencyFile} <span class="muted light">packages that the code uses, if any</span>
+      </h2>
       <Code
         label={`Dependencies of ${name}`}
         language={runtime.startsWith("python") ? "text" : "json"}

@@ -1,4 +1,4 @@
-import { type ComponentChildren } from "preact";
+import { type ComponentType } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { type Function, functions, knativeLabels, labels } from "@spry/function/browser";
 import { type Pod, resources } from "@spry/kube/browser";
@@ -10,6 +10,7 @@ import { urlOf } from "../../state/info.ts";
 import { CopyButton, Empty, Problem, State } from "../../ui/basics.tsx";
 import { Frame } from "../../ui/frame.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { later } from "../../ui/later.tsx";
 import { Chain } from "./chain.tsx";
 import { CodeTab } from "./code-tab.tsx";
 import { ConditionProblem } from "./condition-problem.tsx";
@@ -18,13 +19,14 @@ import { HistoryTab } from "./history-tab.tsx";
 import { LogsTab } from "./logs-tab.tsx";
 import { MetricsTab } from "./metrics-tab.tsx";
 import { SettingsTab } from "./settings-tab.tsx";
-import { YamlTab } from "./yaml-tab.tsx";
 import { EventsTab } from "./events-tab.tsx";
 import { SaveBar } from "./save-bar.tsx";
 import { type TabProps } from "./tab-props.ts";
 import { TryTab } from "./try-tab.tsx";
 
-const tabs: { id: string; title: string; view: (props: TabProps) => ComponentChildren }[] = [
+const YamlTab = later(async () => (await import("./yaml-tab.tsx")).YamlTab);
+
+const tabs: { id: string; title: string; view: ComponentType<TabProps> }[] = [
   { id: "code", title: "Code", view: CodeTab },
   { id: "try", title: "Try it", view: TryTab },
   { id: "logs", title: "Logs", view: LogsTab },

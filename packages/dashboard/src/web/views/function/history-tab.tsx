@@ -17,12 +17,13 @@ import { draftOf, edit, save } from "../../state/drafts.ts";
 import { urlOf } from "../../state/info.ts";
 import { shared } from "../../state/traffic.ts";
 import { may } from "../../state/rights.ts";
-import { yamlOf } from "../../state/yaml.ts";
 import { Age, Dialog, Empty, State } from "../../ui/basics.tsx";
-import { Diff } from "../../ui/diff.tsx";
+import { later } from "../../ui/later.tsx";
 import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { type TabProps } from "./tab-props.ts";
+
+const YamlDiff = later(async () => (await import("./yaml-diff.tsx")).YamlDiff);
 
 /** What was deployed, how to return to it, and which version gets which share of the requests. */
 export function HistoryTab({ fn }: TabProps) {
@@ -102,10 +103,11 @@ export function HistoryTab({ fn }: TabProps) {
           leave="Close"
           onClose={() => setShown(undefined)}
         >
-          <Diff
+          <YamlDiff
             label="Differences"
-            before={yamlOf({ namespace, name }, desiredOf(fn))}
-            after={yamlOf({ namespace, name }, restored(desiredOf(fn), shown))}
+            target={{ namespace, name }}
+            before={desiredOf(fn)}
+            after={restored(desiredOf(fn), shown)}
           />
         </Dialog>
       )}

@@ -12,11 +12,12 @@ import {
   save,
 } from "../../state/drafts.ts";
 import { may } from "../../state/rights.ts";
-import { yamlOf } from "../../state/yaml.ts";
 import { Dialog, Problem } from "../../ui/basics.tsx";
-import { Diff } from "../../ui/diff.tsx";
+import { later } from "../../ui/later.tsx";
 import { ClashDialog } from "./clash-dialog.tsx";
 import { toast } from "../../ui/toasts.tsx";
+
+const YamlDiff = later(async () => (await import("./yaml-diff.tsx")).YamlDiff);
 
 /** For how long a draft that has been saved is shown at most. */
 const watchPatienceMs = 3_000;
@@ -103,10 +104,11 @@ export function SaveBar({ fn }: { fn: Function }) {
           leave="Close"
           onClose={() => setReviewing(false)}
         >
-          <Diff
+          <YamlDiff
             label="Changes"
-            before={yamlOf({ namespace, name }, desiredOf(fn))}
-            after={yamlOf({ namespace, name }, value.edited)}
+            target={{ namespace, name }}
+            before={desiredOf(fn)}
+            after={value.edited}
           />
         </Dialog>
       )}
