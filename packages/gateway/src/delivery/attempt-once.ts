@@ -15,6 +15,7 @@ export function attemptOnce(
   clock: Clock,
 ): Promise<Outcome> {
   const { namespace, name, port, method, path, headers, body, maxResponseBytes, signal } = request;
+  const { timeoutMs } = request;
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const host = `${name}.${namespace}.svc.cluster.local${port === 80 ? "" : `:${port}`}`;
   const response: DeliveryResponse = {
@@ -56,8 +57,9 @@ export function attemptOnce(
     },
     failed(failed) {
       const { limitMs, code, message } = failed;
+      // Earlier attempts have used a part of it.
       if (limitMs !== undefined)
-        return failure("Timeout", `no complete response within ${Math.round(limitMs) / 1000} s`);
+        return failure("Timeout", `no complete response within ${timeoutMs / 1000} s`);
       const again = mayRetry({ ...failed, isBodyReplayable: true, earlierBreaks: 0 });
       const reason = failed.wasSent ? "UpstreamFailed" : "UpstreamUnreachable";
       return failure(

@@ -33,6 +33,12 @@ const startingMs = 30_000;
 const startLimitMs = { afterReady: 500, atMost: 5_000 };
 const maxExecOutput = 10 * 1024;
 /**
+ * Of a Go program that a signal was to end by its default action, which the kernel ignores for the first process of a PID
+ * namespace (`dieFromSignal` in Go's runtime).
+ */
+const goExitCode = 2;
+
+/**
  * A container of an OCI runtime. The runtime stays as its parent, in a session of its own: it copies
  * the output to the log, learns the exit code, and is not needed by the container to live on.
  */
@@ -46,6 +52,8 @@ export class OciContainer implements SandboxContainer {
   #execs = 0;
   /** The signal that it would have ended by, if it were an ordinary process. */
   #endedFor: NodeJS.Signals | undefined;
+  /** The signal that came while the first process was still the runtime itself, which has yet to execute the program. */
+  #cameTooEarly: NodeJS.Signals | undefined;
   #isReady = false;
   #isOver = false;
 
@@ -169,9 +177,21 @@ export class OciContainer implements SandboxContainer {
     // What cannot be removed now is removed as a stray by the next agent: the end is told anyway.
     await Promise.allSettled([runtime.forget(this.id), cgroups.remove(this.id)]);
     if (ranOut) return { exitCode, finishedAt, reason: "OOMKilled" };
-    if (exitCode !== 128 + constants.signals.SIGKILL || !this.#endedFor) return exit;
-    const signal = this.#endedFor;
+    const signal = this.#signalOf(exitCode);
+    if (!signal) return exit;
     return { exitCode: 128 + constants.signals[signal], signal, finishedAt };
+  }
+
+  /** The signal that it has ended by, where the exit code says something else. */
+  #signalOf(exitCode: number): NodeJS.Signals | undefined {
+    if (exitCode === 128 + constants.signals.SIGKILL) return this.#endedFor;
+    return exitCode === goExitCode ? this.#cameTooEarly : undefined;
+  }
+
+  #send(signal: NodeJS.Signals): void {
+    const { pid } = this.record;
+    if (isRuntimeItself(pid)) this.#cameTooEarly = signal;
+    signalProcess(pid, signal);
   }
 
   /**
@@ -185,7 +205,7 @@ export class OciContainer implements SandboxContainer {
     // Asked first: a handler that is installed a moment later would hide that the signal was lost.
     const isHandled = handles(pid, signal);
     const isStarting = this.#isStarting;
-    signalProcess(pid, signal);
+    this.#send(signal);
     if (signal === "SIGKILL") return;
     if (!isHandled) return this.#endFor(signal);
     const { clock } = this.#surroundings;
@@ -196,7 +216,7 @@ export class OciContainer implements SandboxContainer {
     const again = () => {
       if (isHeard || !isAlive(this.record) || !handles(pid, signal)) return;
       isHeard = !this.#isStarting;
-      signalProcess(pid, signal);
+      this.#send(signal);
     };
     for (const ms of [...defaultActionMs, ...retriedMs]) clock.after(ms, again);
   }
@@ -288,6 +308,15 @@ function handles(pid: number, signal: NodeJS.Signals): boolean {
   } catch {
     // It has ended.
     return true;
+  }
+}
+
+/** Whether runc has yet to execute the container's program: it names its own process `runc:[2:INIT]` until then. */
+function isRuntimeItself(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, "latin1").startsWith("runc:[");
+  } catch {
+    return false;
   }
 }
 
