@@ -37,26 +37,30 @@ class Files implements TarSink {
   isPlain = true;
   #entry: TarEntry | undefined;
   #chunks: Buffer[] = [];
+  /** Whether the entry at hand is one of the source's files. */
+  #isKept = false;
   #size = 0;
 
   begin(entry: TarEntry): void {
     this.#entry = entry;
     this.#chunks = [];
-    this.#size += entry.size;
     if (entry.type !== "file" || !isPlainPath(entry.path)) this.isPlain = false;
+    this.#isKept = this.isPlain && !entry.path.split("/").some(isLeftOut);
+    if (!this.#isKept) return;
+    this.#size += entry.size;
     if (this.#size > sourceLimits.size)
       throw new UserError(`source: larger than ${sourceLimits.size / 1e6} MB`);
   }
 
   data(chunk: Uint8Array): void {
     // The chunk is its sender's.
-    if (this.isPlain) this.#chunks.push(Buffer.from(chunk));
+    if (this.#isKept) this.#chunks.push(Buffer.from(chunk));
   }
 
   end(): void {
     const { path = "", mode = 0 } = this.#entry ?? {};
     const parts = path.split("/");
-    if (!this.isPlain || parts.some(isLeftOut)) return;
+    if (!this.#isKept) return;
     if (parts.length - 1 > sourceLimits.depth)
       throw new UserError(`source: more than ${sourceLimits.depth} folders deep at ${path}`);
     for (let end = path.lastIndexOf("/"); end > 0; end = path.lastIndexOf("/", end - 1)) {
@@ -79,6 +83,8 @@ class Files implements TarSink {
 }
 
 const isPlainPath = (path: string): boolean =>
-  path.length <= 4096 &&
-  !path.includes("\0") &&
-  path.split("/").every((part) => part !== "" && part !== "." && part !== "..");
+  path.length <= 4096 && !path.includes("\0") && path.split("/").every(isPlainName);
+
+/** On a disk, a whiteout is no file but hides one, and longer names are not to be had. */
+const isPlainName = (name: string): boolean =>
+  !["", ".", ".."].includes(name) && !name.startsWith(".wh.") && Buffer.byteLength(name) <= 255;

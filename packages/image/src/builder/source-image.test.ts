@@ -61,6 +61,13 @@ const files: [string, LayerFile[], string | undefined][] = [
   ["a folder of its own", [{ path: "lib", folder: true, mode: 0o755 }], undefined],
   ["a folder that is a file", [file("a"), file("a/b")], undefined],
   ["nothing but what is left out", [file("node_modules/x/a.js"), file("lib/.git/a")], "no files"],
+  [
+    "more left out than may be in it",
+    [{ path: ".git/a", content: Buffer.alloc(1e8 + 1) }],
+    "no files",
+  ],
+  ["what hides a file on a disk", [file("a"), file("lib/.wh.a")], undefined],
+  ["a name that no disk takes", [file("a"), file("é".repeat(128))], undefined],
   ["too many files", Array.from({ length: 10_001 }, (_, at) => file(`${at}`)), "more than 10000"],
   ["folders in folders", [file(`${"a/".repeat(33)}b`)], "more than 32 folders deep"],
 ];

@@ -8,6 +8,8 @@ export const terminationLogPath = "/dev/termination-log";
 /** The runtime has made these, and the Pod's root directory gets them as they are. */
 const kernelDirs = ["/proc", "/dev", "/sys"];
 const bindOptions = ["nosuid", "nodev"];
+/** Each takes a program: more of them could take longer than is waited for. */
+const maxMounts = 32;
 
 /** What has to be mounted for a waiting container to become a Pod's. */
 export interface MountPlan {
@@ -31,7 +33,7 @@ export function planMounts(
   kept: readonly string[],
 ): MountPlan | undefined {
   const [root, ...more] = rootMounts;
-  if (root?.type !== "overlay" || more.length > 0) return undefined;
+  if (root?.type !== "overlay" || more.length > 0 || mounts.length > maxMounts) return undefined;
   const plan: MountPlan = {
     overlay: root.options.join(","),
     missing: [],

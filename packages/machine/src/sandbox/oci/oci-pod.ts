@@ -20,7 +20,7 @@ import { nameMounts } from "./name-files.ts";
 import { bindMount, type OciMount, type OciSpec, ociSpecOf } from "./oci-spec.ts";
 import { prepareRoot } from "./root-file-system.ts";
 import { VolumeParts } from "./volume-parts.ts";
-import { type WarmContainer } from "./warm-container.ts";
+import { maxEnvironment, type OciSuccessor, type WarmContainer } from "./warm-container.ts";
 
 export interface OciPodOptions extends OciSurroundings {
   dir: string;
@@ -87,21 +87,22 @@ export class OciPod implements PodSandbox {
     const { pool } = this.#options;
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    const { rootDir, config } = spec.image;
-    const cwd = path.join(rootDir, spec.workingDir || config.WorkingDir || "/");
-    const variables = pool && variablesFor(spec, { cwd, env: spec.env }, "");
-    if (!pool || !variables) {
-      await waiting?.end();
-      return undefined;
+    let taken: OciContainer | undefined;
+    try {
+      const { rootDir, config } = spec.image;
+      const cwd = path.join(rootDir, spec.workingDir || config.WorkingDir || "/");
+      const variables = pool && variablesFor(spec, { cwd, env: spec.env }, "");
+      if (!pool || !variables) return undefined;
+      const { user } = this.#layersOf(spec);
+      const kind = { variables, confined: { isolation: spec.isolation, user } };
+      const runtime = pool.runtimeOf(spec.image);
+      const fits = runtime && waiting?.key === pool.keyOf({ runtime, ...kind });
+      if (fits) taken = await this.#become(waiting, spec, pool);
+      pool.started(spec.image, kind, taken !== undefined);
+      return taken;
+    } finally {
+      if (!taken) await waiting?.end();
     }
-    const { user } = this.#layersOf(spec);
-    const kind = { variables, confined: { isolation: spec.isolation, user } };
-    const runtime = pool.runtimeOf(spec.image);
-    const fits = runtime && waiting?.key === pool.keyOf({ runtime, ...kind });
-    const taken = fits ? await this.#become(waiting, spec, pool) : undefined;
-    if (!fits) await waiting?.end();
-    pool.started(spec.image, kind, taken !== undefined);
-    return taken;
   }
 
   async #become(
@@ -112,20 +113,12 @@ export class OciPod implements PodSandbox {
     const { log } = this.#options;
     const bundle = await this.#emptyBundle(spec);
     const parts = new VolumeParts(this.dir, bundle);
-    const { Entrypoint: [, program = "/"] = [], WorkingDir: directory = "/" } = spec.image.config;
     try {
-      const described = await this.#describe(waiting.id, spec, bundle, parts);
-      const { oci, layers, rootMounts, mounts } = described;
-      const kept = [path.dirname(program)];
-      const plan = parts.isEmpty ? planMounts(rootMounts, mounts, layers, kept) : undefined;
-      // Its user's home is that of the accounts that the process was started with.
-      const hasAccounts = existsSync(path.join(spec.image.rootDir, "etc/passwd"));
-      if (!plan || hasAccounts) {
-        await waiting.end();
-        return undefined;
-      }
-      const { logFile } = spec;
-      const successor = { bundle, oci, plan, directory, logFile };
+      const successor = await this.#successorOf(waiting, spec, bundle, parts).catch(
+        () => undefined,
+      );
+      // Whatever this Pod lacks or has too much of: others go on being warm, and an ordinary start says what it is.
+      if (!successor) return undefined;
       const { ready, cpuBefore } = await waiting.becomes(successor);
       return this.#taken(waiting, spec, { bundle, ready, cpuBefore });
     } catch (error) {
@@ -136,6 +129,24 @@ export class OciPod implements PodSandbox {
     } finally {
       parts.close();
     }
+  }
+
+  /** Undefined for a container that has to be started. */
+  async #successorOf(
+    { id }: WarmContainer,
+    spec: ContainerSpec,
+    bundle: string,
+    parts: VolumeParts,
+  ): Promise<OciSuccessor | undefined> {
+    const { logFile, image } = spec;
+    const { Entrypoint: [, program = "/"] = [], WorkingDir: directory = "/" } = image.config;
+    const { oci, layers, rootMounts, mounts } = await this.#describe(id, spec, bundle, parts);
+    const kept = [path.dirname(program)];
+    const plan = parts.isEmpty ? planMounts(rootMounts, mounts, layers, kept) : undefined;
+    // Its user's home is that of the accounts that the process was started with; its interpreter is the machine's.
+    const isOwn = existsSync(path.join(image.rootDir, "etc/passwd")) || layers.length === 1;
+    const isLarge = JSON.stringify(oci.process.env).length > maxEnvironment;
+    return plan && !isOwn && !isLarge ? { bundle, oci, plan, directory, logFile } : undefined;
   }
 
   #taken(

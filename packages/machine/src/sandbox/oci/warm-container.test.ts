@@ -104,7 +104,7 @@ async function startPod(
   });
   spec.mounts = [...spec.mounts, { mountPath: "/etc/settings", source, readOnly: true }];
   const container = (await place.start(spec)) as OciContainer;
-  await container.ready;
+  await Promise.race([container.ready, container.exited]);
   return { place, container, spec };
 }
 
@@ -225,6 +225,37 @@ describe.skipIf(why !== "")(`a warm container${why}`, () => {
     expect(await call((await startPod(sandbox, image)).place)).toBe(false);
     expect(sandbox.warmFigures?.()).toMatchObject({ used: 0 });
     expect(existsSync(path.join(target, "hosts"))).toBe(false);
+  });
+
+  test("is there for others after a Pod that cannot be started, and does not outlive that one", async () => {
+    const { sandbox } = await openSandbox();
+    const image = imageOf(`exports.main = () => globalThis.wasWarm;`);
+    await warmedUp(sandbox, image);
+    const env = Object.fromEntries(
+      Array.from({ length: 25 }, (_, i) => [`A${i}`, "a".repeat(1e5)]),
+    );
+    const large = await startPod(sandbox, image, { env });
+    expect(await large.container.exited).toMatchObject({ exitCode: 1 });
+    await eventually(() => expect(sandbox.warmFigures?.()?.waiting).toBe(1));
+    // Its user was known as long as the Pod named one; what is left is found when the test ends.
+    image.config.User = "stranger";
+    const unnamed = { ...isolation, user: undefined };
+    await expect(startPod(sandbox, image, { isolation: unnamed })).rejects.toThrow("user stranger");
+    await startPod(sandbox, image);
+    await eventually(() => expect(sandbox.warmFigures?.()?.waiting).toBe(1));
+    expect(await call((await startPod(sandbox, image)).place)).toBe(true);
+  });
+
+  test("is not for an image with programs of its own: it would not have its own interpreter", async () => {
+    const { sandbox } = await openSandbox();
+    await warmedUp(sandbox, imageOf(`exports.main = () => 1;`));
+    const dirs = { "proc/x": "", "dev/x": "", "sys/x": "", "usr/bin/x": "", "etc/x": "" };
+    const image = imageOf(`exports.main = () => 2;`, dirs);
+    for (const _ of [1, 2]) {
+      const { container } = await startPod(sandbox, image);
+      expect(await container.exited).toMatchObject({ reason: "StartError" });
+      await eventually(() => expect(sandbox.warmFigures?.()?.waiting).toBe(1));
+    }
   });
 
   test("that is a Pod's outlives the platform; what waits does not", async () => {

@@ -39,6 +39,8 @@ import {
 const helperMs = 2_000;
 /** A runtime takes no longer line (runtime-contract.md 1.5). */
 const maxMessage = 2 * 1024 * 1024;
+/** So that a Pod's environment fits into it, as JSON, with all that is added. */
+export const maxEnvironment = maxMessage / 2;
 
 export interface WarmContainerStart {
   /** The runtime's name for it. */
