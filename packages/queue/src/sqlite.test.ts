@@ -98,6 +98,26 @@ describe("what is too old", () => {
     expect(await again()).toBe(3_000);
     await queue.close();
   });
+
+  test("looking for it takes as long in a log of many young messages as in one of few", async () => {
+    const clock = new ManualClock();
+    const queue = await openSqliteQueue({ directory: fresh(), clock });
+    const take = async () => {
+      const begin = performance.now();
+      for (let pass = 0; pass < 100; pass++) await clock.advance(10_000);
+      return performance.now() - begin;
+    };
+    await queue.append([message("a", "first")]);
+    await take();
+    const few = await take();
+    const body = new Uint8Array(2_000);
+    for (let from = 0; from < 10_000; from += 1_000)
+      await queue.append(
+        Array.from({ length: 1_000 }, (_, at) => message("a", `${from + at}`, { body })),
+      );
+    expect(await take()).toBeLessThan(100 + 5 * few);
+    await queue.close();
+  });
 });
 
 describe("a queue that is full", () => {

@@ -18,16 +18,21 @@ const maxCharacters = 4 * 1024 * 1024;
 /** Of all collections together: with dozens of busy ones, each within its own bound, it would come to a hundred megabytes. */
 const maxCharactersInAll = 8 * 1024 * 1024;
 
-/** Keeps the histories of all collections within their common bound: whatever changed longest ago is forgotten first. */
+/**
+ * Keeps the histories of all collections within their common bound. Whatever changed longest ago is forgotten first, but only
+ * of collections that have more than an equal share: large objects that are written again and again are at their own expense.
+ */
 export function boundHistories(logs: readonly EventLog[], latest: number): void {
   const characters = () => logs.reduce((sum, log) => sum + log.characters, 0);
   if (characters() <= maxCharactersInAll * 2) return;
+  const share = maxCharactersInAll / logs.filter((log) => log.characters > 0).length;
   while (characters() > maxCharactersInAll) {
-    const oldest = Math.min(...logs.map((log) => log.oldestRevision() ?? latest));
+    const large = logs.filter((log) => log.characters > share);
+    const oldest = Math.min(...large.map((log) => log.oldestRevision() ?? latest));
     if (oldest >= latest) return;
     // Half at a time, as within one collection.
     const middle = Math.ceil((oldest + latest) / 2);
-    for (const log of logs) log.forgetBefore(middle);
+    for (const log of large) log.forgetBefore(middle, share);
   }
 }
 
@@ -53,9 +58,12 @@ export class EventLog {
     return this.#history[0]?.revision;
   }
 
-  forgetBefore(revision: number): void {
+  /** Until no more than so many characters are left. */
+  forgetBefore(revision: number, characters: number): void {
     let count = 0;
-    while ((this.#history[count]?.revision ?? Infinity) < revision) count++;
+    let left = this.#characters;
+    while (left > characters && (this.#history[count]?.revision ?? Infinity) < revision)
+      left -= this.#history[count++]?.current.json.length ?? 0;
     this.#forget(count);
   }
 

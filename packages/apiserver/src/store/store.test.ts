@@ -116,25 +116,35 @@ test("a watch resumes from a version, unless too much has happened since", async
   expect(() => store.watch("/things", 8, () => {})).toThrow("too old resource version");
 });
 
+/** So many objects of 100,000 characters. */
+async function writeLarge(collection: string, count = 35): Promise<void> {
+  const text = "x".repeat(100_000);
+  for (let value = 0; value < count; value++) {
+    const name = `${value}`;
+    await store.put({ collection, namespace: "", name }, undefined, object(name, text));
+  }
+}
+
+const heardSince = (collection: string, since: number): number => {
+  const revisions: number[] = [];
+  store.watch(collection, since, ({ revision }) => revisions.push(revision))();
+  return revisions.length;
+};
+
 test("of many busy collections, the changes of longest ago are forgotten first", async () => {
-  const write = async (collection: string) => {
-    const text = "x".repeat(100_000);
-    for (let value = 0; value < 35; value++) {
-      const name = `${value}`;
-      await store.put({ collection, namespace: "", name }, undefined, object(name, text));
-    }
-  };
-  const heardSince = (collection: string, since: number) => {
-    const revisions: number[] = [];
-    store.watch(collection, since, ({ revision }) => revisions.push(revision))();
-    return revisions.length;
-  };
-  for (const collection of ["/a", "/b", "/c"]) await write(collection);
+  for (const collection of ["/a", "/b", "/c"]) await writeLarge(collection);
   expect(heardSince("/a", 0)).toBe(35);
-  for (const collection of ["/d", "/e", "/f"]) await write(collection);
+  for (const collection of ["/d", "/e", "/f"]) await writeLarge(collection);
   expect(() => heardSince("/a", 0)).toThrow("too old resource version");
   expect(heardSince("/a", 35)).toBe(0);
   expect(heardSince("/f", 5 * 35)).toBe(35);
+});
+
+test("large objects of some collections do not push out what others have changed", async () => {
+  for (const name of ["a", "b", "c"]) await store.put(place(name), undefined, object(name));
+  for (const collection of ["/d", "/e", "/f", "/g", "/h", "/i"]) await writeLarge(collection);
+  expect(() => heardSince("/d", 3)).toThrow("too old resource version");
+  expect(heardSince("/things", 0)).toBe(3);
 });
 
 type Callback = (error: Error | null) => void;

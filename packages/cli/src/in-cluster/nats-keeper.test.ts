@@ -176,6 +176,26 @@ test("credentials go to servers with TLS, to this machine's, or to where the obj
   await expect.poll(given, patience).toMatchObject({ externalAuthority: "authority" });
 });
 
+test("where the object no longer allows plaintext, the credentials in use are not sent so any more", async () => {
+  await secret({ token: "secret" });
+  await configure({ servers, secretName: "my-nats", allowPlaintext: true });
+  await expect.poll(given, patience).toMatchObject({ externalPlaintext: "true" });
+  await expect.poll(async () => (await marks()).every(Boolean), patience).toBe(true);
+  const [first] = await marks();
+  await configure({ servers, secretName: "my-nats" });
+  await expect
+    .poll(given, patience)
+    .toEqual({
+      externalServers: servers.join(","),
+      externalReplicas: "1",
+      externalToken: "secret",
+    });
+  await expect
+    .poll(async () => (await marks()).every((each) => each && each !== first), patience)
+    .toBe(true);
+  expect(remarks.list()).toEqual([expect.stringContaining("without TLS")]);
+});
+
 test("servers that cannot be used are refused by the object's definition", async () => {
   await expect(configure({ servers: [] })).rejects.toThrow(/servers/);
   await expect(configure({ servers, replicas: 2 })).rejects.toThrow(/replicas/);

@@ -49,6 +49,7 @@ export async function keepNatsServers(options: {
       const found = await wanted(client, namespace, [...cache.list()]);
       remarks.set("nats", found && "problem" in found ? found.problem : undefined);
       if (found && "data" in found) await use(client, namespace, found.data);
+      else if (found?.isPlain) await forbidPlaintext(client, namespace);
     } catch (error) {
       log.warn(
         { error: messageOf(error) },
@@ -67,7 +68,7 @@ async function wanted(
   client: KubeClient,
   namespace: string,
   all: Serverless[],
-): Promise<{ data: Data } | { problem: string } | undefined> {
+): Promise<{ data: Data } | { problem: string; isPlain?: boolean } | undefined> {
   const inEffect = servedOf(all, namespace);
   if (!inEffect) return { data: {} };
   if (inEffect.status?.served !== "True") return undefined;
@@ -98,8 +99,8 @@ async function wanted(
   if (known.token === "" && (known.username === "" || known.password === ""))
     return { problem: `${where} has neither token, nor username and password` };
   const plain = nats.allowPlaintext ? undefined : plainServer(nats.servers, known.authority);
-  if (plain !== undefined) return { problem: `spec.eventing.nats.servers: ${plainProblem(plain)}` };
-  return { data: dataOf(nats, known) };
+  if (plain === undefined) return { data: dataOf(nats, known) };
+  return { problem: `spec.eventing.nats.servers: ${plainProblem(plain)}`, isPlain: true };
 }
 
 function dataOf({ servers, replicas = 1, allowPlaintext }: NatsSpec, credentials: Data): Data {
@@ -121,6 +122,21 @@ async function use(client: KubeClient, namespace: string, desired: Data): Promis
     await client.patch(resources.secrets, target, { data: changes });
   const value = markOf(desired, present[natsTokenKey]);
   for (const name of [eventingName, gatewayName]) await restart(client, { namespace, name }, value);
+}
+
+/** What is in use stays, but for the permission to send credentials without TLS, which the object has no longer. */
+async function forbidPlaintext(client: KubeClient, namespace: string): Promise<void> {
+  const { data = {} } = await client.get(resources.secrets, {
+    namespace,
+    name: eventingSecretName,
+  });
+  const present: Data = {};
+  for (const [name, key] of Object.entries(externalKeys)) {
+    const value = data[key];
+    if (value !== undefined && key !== externalKeys.plaintext)
+      present[name as keyof Data] = Buffer.from(value, "base64").toString();
+  }
+  await use(client, namespace, present);
 }
 
 /**
