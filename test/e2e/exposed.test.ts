@@ -143,6 +143,14 @@ test("a host belongs to the namespace that had it first", async () => {
   await expect.poll(() => stateOf("till", "thief")).toMatch(/^Error:.*(not exposable|occupied)/s);
   expect(await curl("till.shop.example", pair)).toBe("200 2");
   expect(await stateOf("till")).toBe("Ready:Reconciled successfully");
+  // Nor does an APIRule that is older than its owner and edited.
+  const service80 = { name: "till", port: 80 };
+  await apply(apiRule("fresh", { service: service80 }));
+  await expect.poll(() => stateOf("fresh")).toBe("Ready:Reconciled successfully");
+  await apply(apiRule("till", { hosts: ["fresh.shop.example"], rules, service }, "thief"));
+  await expect.poll(() => stateOf("till", "thief")).toMatch(/^Error:.*occupied/s);
+  expect(await curl("fresh.shop.example", pair)).toBe("200 2");
+  expect(await stateOf("fresh")).toBe("Ready:Reconciled successfully");
 });
 
 test("a rule for a Service that does not exist says so, and becomes ready with it", async () => {

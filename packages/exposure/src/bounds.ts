@@ -2,6 +2,7 @@
 export const bounds = {
   /** The original has one. */
   hosts: 20,
+  hostLength: 255,
   rules: 1_000,
   pathLength: 2_048,
   methods: 9,

@@ -19,6 +19,7 @@ export { type HostAuthority } from "./status/own-certificates.ts";
 export { type ExposureOptions, startExposure } from "./status/start.ts";
 
 // What the gateway decides by.
+export { heldSince } from "./routes/claims.ts";
 export { type RouteOptions, routesOf } from "./routes/routes-of.ts";
 export { isStatusAlone } from "./routes/status-alone.ts";
 export { withPorts } from "./routes/slim-service.ts";

@@ -126,8 +126,9 @@ function statusOf(status: ApiRuleV1beta1Status | undefined): ApiRuleStatus | und
 }
 
 /** What both versions have under the same names. */
-function processed({ lastProcessedTime, observedGeneration }: Omit<ApiRuleStatus, "state">) {
+function processed({ lastProcessedTime, observedGeneration, hosts }: Omit<ApiRuleStatus, "state">) {
   return {
+    ...(hosts === undefined ? {} : { hosts }),
     ...(lastProcessedTime === undefined ? {} : { lastProcessedTime }),
     ...(observedGeneration === undefined ? {} : { observedGeneration }),
   };

@@ -1,4 +1,4 @@
-import { type ApiRuleService, type CorsPolicy } from "@spry/function";
+import { type ApiRuleService, type ClaimedHost, type CorsPolicy } from "@spry/function";
 import { type KubeObject, type Resource } from "@spry/kube";
 
 /** `gateway.kyma-project.io/v1beta1 APIRule` (kyma-project/api-gateway, `apis/gateway/v1beta1`). */
@@ -34,6 +34,7 @@ export interface Handler {
 export interface ApiRuleV1beta1Status {
   lastProcessedTime?: string;
   observedGeneration?: number;
+  hosts?: ClaimedHost[];
   APIRuleStatus?: { code?: string; desc?: string };
 }
 

@@ -115,7 +115,7 @@ function spec(): Schema {
   });
   return object(
     {
-      hosts: list({ ...text(255), ...rule(hostRule, hostMessage) }, bounds.hosts, 1),
+      hosts: list({ ...text(bounds.hostLength), ...rule(hostRule, hostMessage) }, bounds.hosts, 1),
       service: service(),
       gateway: gatewayName("Gateway"),
       externalGateway: gatewayName("ExternalGateway"),
@@ -130,10 +130,14 @@ function spec(): Schema {
 
 const time = { ...text(), format: "date-time" };
 
+const claimedHosts = () =>
+  list(object({ name: text(bounds.hostLength), since: time }, ["name", "since"]), bounds.hosts);
+
 function status(): Schema {
   return object(
     {
       description: text(),
+      hosts: claimedHosts(),
       lastProcessedTime: time,
       observedGeneration: { type: "integer", format: "int64" },
       state: { ...text(), enum: ["Processing", "Deleting", "Ready", "Error", "Warning"] },
@@ -180,6 +184,7 @@ function statusV1beta1(): Schema {
     accessRuleStatus: part,
     requestAuthenticationStatus: part,
     authorizationPolicyStatus: part,
+    hosts: claimedHosts(),
     lastProcessedTime: time,
     observedGeneration: { type: "integer", format: "int64" },
   });

@@ -5,33 +5,52 @@ import { reservedHost } from "../validation/hosts.ts";
 import { fullHost, serversFor } from "./gateway-hosts.ts";
 
 /**
- * Which APIRule each host belongs to: the one that was created first, and of several in one second the one with the
- * smaller uid. Every reader of the same objects comes to the same result. An APIRule whose Gateway does not exist, or
- * does not serve the host for its namespace, or that is being deleted, has none.
+ * Which APIRule each host belongs to: the one that has had it the longest (`heldSince`). Of several in one second it is the one
+ * whose status says so, or else was created first, or else has the smaller uid. Every reader of the same objects comes to the
+ * same result. An APIRule that is being deleted, or whose Gateway does not exist or serve the host for its namespace, has none.
  */
 export function claimsOf(
   rules: Iterable<ApiRule>,
   gatewayOf: (key: ObjectKey) => IstioGateway | undefined,
 ): Map<string, ApiRule> {
   const claims = new Map<string, ApiRule>();
-  for (const rule of [...rules].sort(byAge)) {
+  for (const rule of rules) {
     if (rule.metadata.deletionTimestamp) continue;
     const { hosts, gateway } = hostsOf(rule, gatewayOf);
     if (!gateway) continue;
     for (const { name } of hosts) {
-      if (name === undefined || reservedHost(name) || claims.has(name)) continue;
+      if (name === undefined || reservedHost(name)) continue;
       // A host that the Gateway does not serve for this namespace is not this rule's to take from others.
       if (serversFor(gateway, name, rule.metadata.namespace ?? "").length === 0) continue;
-      claims.set(name, rule);
+      const owner = claims.get(name);
+      if (!owner || precedes(rule, owner, name)) claims.set(name, rule);
     }
   }
   return claims;
 }
 
-function byAge(one: ApiRule, other: ApiRule): number {
-  const age = (rule: ApiRule) => rule.metadata.creationTimestamp ?? "";
-  if (age(one) !== age(other)) return age(one) < age(other) ? -1 : 1;
-  return (one.metadata.uid ?? "") < (other.metadata.uid ?? "") ? -1 : 1;
+/**
+ * Since when a host belongs to an APIRule (RFC 3339), by its status: an old one that is edited takes no host from others. One
+ * without a status has named its hosts since it was created. Undefined: the host is not known to belong to it.
+ */
+export function heldSince({ metadata, status }: ApiRule, host: string): string | undefined {
+  if (!status?.hosts) return metadata.creationTimestamp;
+  return status.hosts.find(({ name }) => name === host)?.since;
+}
+
+function precedes(one: ApiRule, other: ApiRule, host: string): boolean {
+  const theirs = precedence(other, host);
+  const differs = precedence(one, host).findIndex((mine, at) => mine !== theirs[at]);
+  return differs >= 0 && (precedence(one, host)[differs] ?? "") < (theirs[differs] ?? "");
+}
+
+function precedence(rule: ApiRule, host: string): string[] {
+  const { creationTimestamp = "", uid = "" } = rule.metadata;
+  // After every time.
+  const unknown = "~";
+  // Times are whole seconds: what is recorded was there before what is yet to be.
+  const recorded = rule.status?.hosts ? "a" : "b";
+  return [heldSince(rule, host) ?? unknown, recorded, creationTimestamp, uid];
 }
 
 export interface RuleHosts {

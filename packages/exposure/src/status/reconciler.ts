@@ -1,4 +1,10 @@
-import { type ApiRule, apiRules, certificatesSecretName, type IstioGateway } from "@spry/function";
+import {
+  type ApiRule,
+  apiRules,
+  certificatesSecretName,
+  type ClaimedHost,
+  type IstioGateway,
+} from "@spry/function";
 import {
   type Clock,
   deepEqual,
@@ -17,7 +23,7 @@ import {
 } from "@spry/kube";
 import { v1beta1SpecOf } from "../conversion/convert.ts";
 import { apiRulesV1beta1 } from "../conversion/v1beta1.ts";
-import { claimsOf, hostsOf } from "../routes/claims.ts";
+import { claimsOf, heldSince, hostsOf } from "../routes/claims.ts";
 import { routesOf } from "../routes/routes-of.ts";
 import { collectCertificates } from "./certificates.ts";
 import { certificatesOfOwn, type HostAuthority } from "./own-certificates.ts";
@@ -54,12 +60,17 @@ const parallel = 8;
  */
 export function exposureReconciler(deps: ReconcilerDeps): () => Promise<ReconcileResult> {
   const { client, caches, clock } = deps;
-  async function writeStatus(rule: ApiRule, verdict: Verdict): Promise<void> {
+  async function writeStatus(rule: ApiRule, verdict: Verdict, names: string[]): Promise<void> {
     const { state, description, observedGeneration } = rule.status ?? {};
-    const isSame = state === verdict.state && description === verdict.description;
+    const now = timestamp(clock);
+    const hosts = names.map((name) => ({ name, since: heldSince(rule, name) ?? now }));
+    const isSame =
+      state === verdict.state &&
+      description === verdict.description &&
+      deepEqual(rule.status?.hosts, hosts);
     if (isSame && observedGeneration === rule.metadata.generation) return;
     try {
-      await patchStatus(client, rule, verdict, timestamp(clock));
+      await patchStatus(client, rule, { ...verdict, hosts, lastProcessedTime: now });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
@@ -81,10 +92,14 @@ export function exposureReconciler(deps: ReconcilerDeps): () => Promise<Reconcil
       certificates: collected.inspected,
       ownCertificates: deps.ownCertificates,
     };
+    const ownOf = (rule: ApiRule) => {
+      const names = hostsOf(rule, gatewayOf).hosts.flatMap(({ name }) => name ?? []);
+      return [...new Set(names)].filter((name) => claims.get(name) === rule);
+    };
     const pending = all.filter(({ metadata }) => !metadata.deletionTimestamp);
     const workers = Array.from({ length: parallel }, async () => {
       for (let rule = pending.shift(); rule; rule = pending.shift())
-        await writeStatus(rule, diagnose(rule, objects));
+        await writeStatus(rule, diagnose(rule, objects), ownOf(rule));
     });
     await Promise.all(workers);
     const changesAt = Math.min(collected.changesAt, own.changesAt);
@@ -114,18 +129,18 @@ async function issueOwn(deps: ReconcilerDeps, all: readonly ApiRule[]) {
 async function patchStatus(
   client: KubeClient,
   rule: ApiRule,
-  { state, description }: Verdict,
-  lastProcessedTime: string,
+  written: Verdict & { hosts: ClaimedHost[]; lastProcessedTime: string },
 ): Promise<void> {
+  const { state, description, hosts, lastProcessedTime } = written;
   const { name = "", namespace, generation: observedGeneration } = rule.metadata;
   const options = { subresource: "status" };
   if (v1beta1SpecOf(rule)) {
     const codes: Record<string, string> = { Ready: "OK", Warning: "WARNING", Error: "ERROR" };
     const APIRuleStatus = { code: codes[state], desc: description };
-    const status = { APIRuleStatus, lastProcessedTime, observedGeneration };
+    const status = { APIRuleStatus, hosts, lastProcessedTime, observedGeneration };
     await client.patch(apiRulesV1beta1, { name, namespace }, { status }, options);
   } else {
-    const status = { state, description, lastProcessedTime, observedGeneration };
+    const status = { state, description, hosts, lastProcessedTime, observedGeneration };
     await client.patch(apiRules, { name, namespace }, { status }, options);
   }
 }

@@ -141,6 +141,44 @@ test("of two namespaces that claim one host, the first has it, and the second ge
   await statusOf("second", "other").toBe(ready);
 });
 
+test.each([
+  ["v2", "since", (name: string) => rule(name, { hosts: ["since"] }, "other")],
+  [
+    "v1beta1",
+    "since-old",
+    (name: string) => ({
+      ...rule(name, {}, "other"),
+      apiVersion: "gateway.kyma-project.io/v1beta1",
+      spec: {
+        host: "since-old.example.com",
+        gateway: "kyma-system/kyma-gateway",
+        service: { name: "dice", port: 80 },
+        rules: [{ path: "/.*", methods: ["GET"], accessStrategies: [{ handler: "noop" }] }],
+      },
+    }),
+  ],
+])(
+  "an older rule that is edited (%s) does not take a host from another namespace",
+  async (version, host, edited) => {
+    const name = `old-${version}`;
+    await platform.apply(rule(name, { hosts: [name] }, "other"));
+    await statusOf(name, "other").toBe(ready);
+    await platform.apply(rule(host));
+    await statusOf(host).toBe(ready);
+    await platform.apply(edited(name));
+    const hostPath = version === "v2" ? ".spec.hosts[0]" : ".spec.host";
+    await statusOf(name, "other").toBe(
+      `Error: Validation errors: Attribute '${hostPath}': Host is occupied by an APIRule of another namespace`,
+    );
+    await statusOf(host).toBe(ready);
+    // It gets it when it is free, as everybody does, and keeps it from then on.
+    await platform.client.delete(apiRules, { namespace: "shop", name: host });
+    await statusOf(name, "other").toMatch(/^(?!.*occupied)/);
+    await platform.apply(rule(host));
+    await statusOf(host).toMatch(/occupied/);
+  },
+);
+
 test("a host of a Gateway that is for another namespace is not taken by an older rule", async () => {
   await platform.gateway("shop/own", "shop/*.own.example");
   const hosts = ["www.own.example"];

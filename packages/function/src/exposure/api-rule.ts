@@ -98,6 +98,14 @@ export interface ApiRuleStatus {
   observedGeneration?: number;
   state: ApiRuleState;
   description?: string;
+  /** Ours: the hosts that belong to this APIRule, by their full names. Undefined until the first status. */
+  hosts?: ClaimedHost[];
+}
+
+export interface ClaimedHost {
+  name: string;
+  /** RFC 3339. */
+  since: string;
 }
 
 const group = "gateway.kyma-project.io";

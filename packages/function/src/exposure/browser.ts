@@ -6,6 +6,7 @@ export {
   type ApiRuleSpec,
   type ApiRuleState,
   type ApiRuleStatus,
+  type ClaimedHost,
   apiRulesV2alpha1,
   type CorsPolicy,
   type JwtAuthentication,

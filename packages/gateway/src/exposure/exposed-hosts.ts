@@ -1,4 +1,4 @@
-import { type HostRoutes, HostTable, isStatusAlone, routesOf } from "@spry/exposure";
+import { heldSince, type HostRoutes, HostTable, isStatusAlone, routesOf } from "@spry/exposure";
 import { type ExposedHost } from "@spry/function";
 import { type Change, type ObjectKey, type Service } from "@spry/kube";
 import { type ExposureSources } from "./exposure-sources.ts";
@@ -27,9 +27,10 @@ export class ExposedHosts {
     return this.#table.find(name);
   }
 
-  /** When the APIRule was created that a host belongs to. */
-  createdAt({ apiRule }: ExposedHost): string | undefined {
-    return this.#sources?.apiRules.get(apiRule)?.metadata.creationTimestamp;
+  /** Since when a host belongs to its APIRule (RFC 3339); undefined: that is not recorded yet. */
+  heldSince({ apiRule, host }: ExposedHost): string | undefined {
+    const rule = this.#sources?.apiRules.get(apiRule);
+    return rule && heldSince(rule, host);
   }
 
   /**

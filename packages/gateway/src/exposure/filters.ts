@@ -66,8 +66,9 @@ export function exposedAt(
   const own = found && ownHosts.find(authority);
   if (!found || !own) return found;
   const isSameTenant = namespaceOf(own.key) === namespaceOf(found.host.apiRule);
-  const createdAt = exposure?.hosts.createdAt(found.host) ?? "";
-  return isSameTenant || createdAt < own.createdAt ? found : undefined;
+  const since = exposure?.hosts.heldSince(found.host);
+  const wasFirst = since !== undefined && since < own.createdAt;
+  return isSameTenant || wasFirst ? found : undefined;
 }
 
 /** The connection was opened for this host: a certificate for one is none for another (RFC 9110, section 15.5.20). */
