@@ -1,14 +1,11 @@
 /** The same as warm.test.ts where Pods are containers of an OCI runtime: from zero with a container that was waiting. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { functionManifest, Platform } from "../support/platform.ts";
+import { deployOnDemand, untilZero } from "../support/on-demand.ts";
+import { Platform } from "../support/platform.ts";
 import { impatientServing } from "../support/serving-settings.ts";
 import { untilTrue } from "../support/until-true.ts";
 
 const isRoot = process.getuid?.() === 0;
-const onDemand = {
-  scaleConfig: { minReplicas: 0, maxReplicas: 3 },
-  annotations: { "autoscaling.knative.dev/window": "6s" },
-};
 const limitMs = 180_000;
 const waitMs = 60_000;
 
@@ -38,18 +35,10 @@ describe.skipIf(!isRoot)(
     }, limitMs);
     afterAll(() => platform.remove(), limitMs);
 
-    async function deploy(name: string, source: string, more: object = {}) {
-      await platform.k("apply -f -", functionManifest(name, source, { ...onDemand, ...more }));
-      await platform.k(`wait --for=condition=Running function/${name} --timeout=60s`);
-    }
+    const deploy = (name: string, source: string, more: object = {}) =>
+      deployOnDemand(platform, name, source, more);
 
-    const atZero = (name: string) =>
-      untilTrue(
-        `${name} at zero`,
-        async () =>
-          (await platform.k(`get pods -l serving.knative.dev/service=${name} -o name`)) === "",
-        waitMs,
-      );
+    const atZero = (name: string) => untilZero(platform, name);
 
     async function waiting(): Promise<number> {
       const text = await (await fetch(`${platform.endpoints.metrics}/metrics`)).text();

@@ -1,14 +1,11 @@
 /** Functions from zero whose runtime was waiting for them: as others are, in whatever they can see, and sooner. */
 import { readdirSync, readlinkSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { deployOnDemand, untilZero } from "../support/on-demand.ts";
 import { functionManifest, Platform } from "../support/platform.ts";
 import { impatientServing } from "../support/serving-settings.ts";
 import { untilTrue } from "../support/until-true.ts";
 
-const onDemand = {
-  scaleConfig: { minReplicas: 0, maxReplicas: 3 },
-  annotations: { "autoscaling.knative.dev/window": "6s" },
-};
 const limitMs = 180_000;
 const waitMs = 60_000;
 const platform = new Platform({ args: ["--no-example", "--sandbox=process", "--warm=2"] });
@@ -19,18 +16,10 @@ beforeAll(async () => {
 }, limitMs);
 afterAll(() => platform.remove(), limitMs);
 
-async function deploy(name: string, source: string, more: object = {}) {
-  await platform.k("apply -f -", functionManifest(name, source, { ...onDemand, ...more }));
-  await platform.k(`wait --for=condition=Running function/${name} --timeout=60s`);
-}
+const deploy = (name: string, source: string, more: object = {}) =>
+  deployOnDemand(platform, name, source, more);
 
-const atZero = (name: string) =>
-  untilTrue(
-    `${name} at zero`,
-    async () =>
-      (await platform.k(`get pods -l serving.knative.dev/service=${name} -o name`)) === "",
-    waitMs,
-  );
+const atZero = (name: string) => untilZero(platform, name);
 
 async function figure(name: string): Promise<number | undefined> {
   const text = await (await fetch(`${platform.endpoints.metrics}/metrics`)).text();

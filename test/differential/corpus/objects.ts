@@ -1,4 +1,4 @@
-/** One good object of each kind that Functions, their surroundings and people's tools use. */
+/** One good object of each kind that Functions, what is around them and people's tools use. */
 export interface Sample {
   groupVersion: string;
   plural: string;

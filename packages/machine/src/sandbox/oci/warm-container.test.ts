@@ -13,25 +13,13 @@ import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../../testing.ts";
 import { type ContainerSpec, type LocalImage, type PodSandbox, type Sandbox } from "../sandbox.ts";
+import { waitForFunction } from "../warm/testing.ts";
 import { type OciContainer } from "./oci-container.ts";
 import { openOciSandbox } from "./oci-sandbox.ts";
 import { imageWith, leftovers, mebibyte, restricted, specFor, textFrom, why } from "./testing.ts";
 
-/** A runtime as small as can be: it waits as runtime-contract.md 1.5 has it, and answers with what its Function says. */
-const runtime = `
-const { closeSync, readFileSync, writeSync } = require("node:fs");
-let directory = __dirname + "/function";
-if (process.env.SPRY_WARM_FD) {
-  writeSync(3, "waiting\\n");
-  const line = readFileSync(4, "utf8");
-  closeSync(4);
-  if (line === "") process.exit(0);
-  const message = JSON.parse(line);
-  process.chdir((directory = message.directory));
-  for (const name of Object.keys(process.env)) delete process.env[name];
-  Object.assign(process.env, message.env);
-}
-const wasWarm = process.env.SPRY_READY_FD && require("node:fs").readFileSync("/proc/self/environ", "latin1").includes("SPRY_WARM_FD");
+/** It answers with what its Function returns. */
+const runtime = `${waitForFunction}const wasWarm = process.env.SPRY_READY_FD && require("node:fs").readFileSync("/proc/self/environ", "latin1").includes("SPRY_WARM_FD");
 globalThis.wasWarm = wasWarm;
 const { main } = require(directory + "/handler.js");
 const server = require("node:http").createServer((request, response) => response.end(JSON.stringify(main(request.url))));

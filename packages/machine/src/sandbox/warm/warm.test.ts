@@ -18,27 +18,15 @@ import { openProcessSandbox } from "../process-sandbox.ts";
 import { type ProcessContainer } from "../process-container.ts";
 import { findByEnvironment, listProcesses } from "../processes.ts";
 import { type ContainerSpec, type LocalImage, type PodSandbox, type Sandbox } from "../sandbox.ts";
+import { waitForFunction } from "./testing.ts";
 
 const scratch = mkdtempSync(path.join(tmpdir(), "spry-warm-"));
 const why = await findConfinement(scratch);
 rmSync(scratch, { recursive: true });
 if (typeof why === "string") test.skip(`warm processes (skipped: ${why})`);
 
-/** A runtime as small as can be: it waits as runtime-contract.md 1.5 has it, and answers with what its Function says. */
-const runtime = `
-const { closeSync, readFileSync, writeSync } = require("node:fs");
-let directory = __dirname + "/function";
-if (process.env.SPRY_WARM_FD) {
-  writeSync(3, "waiting\\n");
-  const line = readFileSync(4, "utf8");
-  closeSync(4);
-  if (line === "") process.exit(0);
-  const message = JSON.parse(line);
-  process.chdir((directory = message.directory));
-  for (const name of Object.keys(process.env)) delete process.env[name];
-  Object.assign(process.env, message.env);
-}
-delete process.env.SPRY_READY_FD;
+/** It answers with what its Function returns. */
+const runtime = `${waitForFunction}delete process.env.SPRY_READY_FD;
 const { main } = require(directory + "/handler.js");
 const server = require("node:http").createServer((request, response) => response.end(JSON.stringify(main(request.url))));
 server.listen(8080, process.env.SERVER_HOST, () => (writeSync(3, "ready\\n"), closeSync(3)));
@@ -128,7 +116,7 @@ async function warmedUp(sandbox: Sandbox, image: LocalImage, more: Partial<Conta
   return first;
 }
 
-const surroundings = `const fs = require("node:fs");
+const report = `const fs = require("node:fs");
 exports.main = () => ({
   env: { ...process.env }, cwd: process.cwd(), uid: process.getuid(), gid: process.getgid(), host: require("node:os").hostname(),
   mounts: fs.readFileSync("/proc/self/mountinfo", "utf8").split("\\n").map((line) => line.split(" ")[4]).filter(Boolean).sort(),
@@ -142,7 +130,7 @@ exports.main = () => ({
 describe.skipIf(typeof why === "string")("a warm process", () => {
   test("becomes the container of a Pod, which has all that a cold one has, and nothing else", async () => {
     const { sandbox } = await openSandbox();
-    const image = imageOf(surroundings);
+    const image = imageOf(report);
     const env = { SECRET: "s3cret", NODE_OPTIONS: "--max-old-space-size=64" };
     const cold = await warmedUp(sandbox, image, { env });
     const seenCold = (await call(cold.place.ip)) as Record<string, unknown>;
@@ -310,7 +298,7 @@ function namespaceMounts(helper: number): string[] {
   return lines.map((line) => line.split(" ")[4] ?? "");
 }
 
-interface Surroundings extends Record<string, unknown> {
+interface Report extends Record<string, unknown> {
   mounts: string[];
 }
 
@@ -318,14 +306,14 @@ interface Surroundings extends Record<string, unknown> {
 function general(
   seen: unknown,
   { place, spec }: { place: PodSandbox; spec: ContainerSpec },
-): Surroundings {
+): Report {
   const { uid, gid } = place.owner ?? { uid: process.getuid?.(), gid: process.getgid?.() };
   const text = JSON.stringify(seen)
     .replaceAll(place.dir, "<pod>")
     .replaceAll(place.ip, "<ip>")
     .replaceAll(spec.hostName, "<host>")
     .replace(`"uid":${uid},"gid":${gid}`, `"user":"own"`);
-  return JSON.parse(text) as Surroundings;
+  return JSON.parse(text) as Report;
 }
 
 /** Helpers of processes that wait, or have waited. */
