@@ -120,16 +120,16 @@ function watch(caches: Caches, controller: Controller, inherited: InheritedBuild
   for (const children of [configMaps, jobs, pods, deployments, services, autoscalers, kservices]) {
     children.onChange(onChild);
   }
-  const onSurroundings = ({ object }: Change<KubeObject>) => {
+  const onReferenced = ({ object }: Change<KubeObject>) => {
     for (const fn of caches.functions.list()) {
       if (fn.metadata.namespace === object.metadata.namespace) controller.enqueue(keyOf(fn));
     }
   };
   const { registrySecrets, remoteRegistrySecrets, internalRegistrySecrets } = caches;
   for (const informer of [registrySecrets, remoteRegistrySecrets, internalRegistrySecrets]) {
-    informer.onChange(onSurroundings);
+    informer.onChange(onReferenced);
   }
-  caches.serviceAccounts.onChange(onSurroundings);
+  caches.serviceAccounts.onChange(onReferenced);
 }
 
 /** A change of nothing but the status is our own, and needs no answer. */

@@ -23,7 +23,7 @@ export { type Operation } from "./attributes.ts";
 
 const immortalNamespaces = ["default", "kube-system", "kube-public"];
 
-interface Surroundings {
+interface AdmissionContext {
   store: Store;
   catalog: Catalog;
   authorizer: Decider;
@@ -43,8 +43,8 @@ export class Admission {
   readonly #priorities: PriorityAdmission;
   readonly #validatingPolicies: ValidatingPolicies;
 
-  constructor(surroundings: Surroundings) {
-    const { store, catalog, authorizer, connections, conversions, clock, log } = surroundings;
+  constructor(context: AdmissionContext) {
+    const { store, catalog, authorizer, connections, conversions, clock, log } = context;
     this.#store = store;
     this.#limits = new LimitRanger(store);
     this.#priorities = new PriorityAdmission(store);

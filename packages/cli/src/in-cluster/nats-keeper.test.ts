@@ -183,13 +183,11 @@ test("where the object no longer allows plaintext, the credentials in use are no
   await expect.poll(async () => (await marks()).every(Boolean), patience).toBe(true);
   const [first] = await marks();
   await configure({ servers, secretName: "my-nats" });
-  await expect
-    .poll(given, patience)
-    .toEqual({
-      externalServers: servers.join(","),
-      externalReplicas: "1",
-      externalToken: "secret",
-    });
+  await expect.poll(given, patience).toEqual({
+    externalServers: servers.join(","),
+    externalReplicas: "1",
+    externalToken: "secret",
+  });
   await expect
     .poll(async () => (await marks()).every((each) => each && each !== first), patience)
     .toBe(true);

@@ -58,7 +58,7 @@ describe("a build that fails", () => {
     await platform.condition("hello", "BuildReady", "JobRunning", message);
   });
 
-  test("by its surroundings is run again, later each time", async () => {
+  test("by its environment is run again, later each time", async () => {
     await platform.apply("hello");
     for (const pauseMs of [5000, 10_000, 20_000]) {
       const job = await platform.endBuild("hello", {

@@ -70,7 +70,10 @@ export class FunctionBuild {
     this.#files = [...own, ...beside];
   }
 
-  /** Reads the source, unless its files are given. Throws when it is not the one that is wanted, and a `UserError` when it is no good. */
+  /**
+   * Reads the source, unless its files are given. Throws an error when its digest is another than expected, and a `UserError`
+   * when it cannot be built.
+   */
   static async open(
     options: BuildOptions,
     directory: string,

@@ -75,7 +75,7 @@ export class ProcessContainer implements SandboxContainer {
   readonly warm: WarmOrigin | undefined;
   readonly #clock: Clock;
   readonly #input: ContainerInput | undefined;
-  readonly #surroundings: { cwd: string; env: Record<string, string> };
+  readonly #context: { cwd: string; env: Record<string, string> };
   readonly #confined: Confined | undefined;
   readonly #user: PodUser | undefined;
   /** The signal that it would have ended by, if it were an ordinary process. */
@@ -96,7 +96,7 @@ export class ProcessContainer implements SandboxContainer {
     this.pid = record.pid;
     this.startTicks = record.startTicks;
     this.startedAt = record.startedAt;
-    this.#surroundings = { cwd: record.cwd, env: record.env };
+    this.#context = { cwd: record.cwd, env: record.env };
     this.#confined = record.confined;
     this.#user = record.user;
     this.warm = record.warm;
@@ -284,7 +284,7 @@ export class ProcessContainer implements SandboxContainer {
 
   /** Where a command is run beside the program; undefined as long as only helpers run. */
   #execPlace(): ExecPlace | undefined {
-    const { cwd, env } = this.#surroundings;
+    const { cwd, env } = this.#context;
     const confined = this.#confined;
     const user = this.#user;
     if (user) {
@@ -307,7 +307,7 @@ export class ProcessContainer implements SandboxContainer {
   }
 
   get #noPlace(): ExecPlace {
-    return { ...this.#surroundings, within: () => "the container is not running" };
+    return { ...this.#context, within: () => "the container is not running" };
   }
 
   /** Helpers have made its place, or not in time. */

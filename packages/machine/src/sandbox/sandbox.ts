@@ -173,7 +173,7 @@ export interface SandboxContainer {
   readonly ready: Promise<void>;
   /** Signals every process of the container. */
   kill(signal: "SIGTERM" | "SIGKILL" | "SIGINT" | "SIGHUP" | "SIGQUIT"): void;
-  /** Runs a command beside the container's process, in the same surroundings. */
+  /** Runs a command next to the container's process, in the same environment. */
   exec(argv: readonly string[], options: { timeoutMs: number }): Promise<ExecResult>;
   /** The same with its streams, for people and tools; absent where a sandbox cannot. */
   execStreams?(command: ExecCommand): ExecProcess;

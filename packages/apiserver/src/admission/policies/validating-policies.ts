@@ -37,7 +37,7 @@ interface Denial {
   reason?: string | undefined;
 }
 
-export interface PolicySurroundings {
+export interface PolicyContext {
   store: Store;
   matcher: Matcher;
   versions: ObjectVersions;
@@ -48,17 +48,17 @@ export interface PolicySurroundings {
 
 /** ValidatingAdmissionPolicies (`k8s.io/apiserver/pkg/admission/plugin/policy/validating`). */
 export class ValidatingPolicies {
-  readonly #surroundings: PolicySurroundings;
+  readonly #context: PolicyContext;
 
-  constructor(surroundings: PolicySurroundings) {
-    this.#surroundings = surroundings;
+  constructor(context: PolicyContext) {
+    this.#context = context;
   }
 
   /** Throws the first denial; all others are only evaluated for their warnings. */
   async validate(attributes: AdmissionAttributes): Promise<void> {
     const { type, name } = attributes.request;
     if (type.group === "admissionregistration.k8s.io") return;
-    const policies = boundPolicies<ValidatingPolicySpec>(this.#surroundings.store, "validating");
+    const policies = boundPolicies<ValidatingPolicySpec>(this.#context.store, "validating");
     const denials: Denial[] = [];
     for (const policy of policies) denials.push(...(await this.#deny(policy, attributes)));
     const [first] = denials;
@@ -72,7 +72,7 @@ export class ValidatingPolicies {
   }
 
   async #deny(policy: Policy, attributes: AdmissionAttributes): Promise<Denial[]> {
-    const { matcher, versions, params } = this.#surroundings;
+    const { matcher, versions, params } = this.#context;
     const { name, spec } = policy;
     const type = matcher.match(criteriaOf(spec.matchConstraints, false), attributes);
     if (!type) return [];
@@ -106,7 +106,7 @@ export class ValidatingPolicies {
     type: ResourceType,
     param: Parameters<typeof policyBindings>[3],
   ): Bindings {
-    const { matcher, authorizer } = this.#surroundings;
+    const { matcher, authorizer } = this.#context;
     const namespace = namespaceOf(attributes) ? matcher.namespaceFor(attributes) : undefined;
     const access = celAuthorizer(authorizer, attributes);
     return { ...policyBindings(attributes, type, namespace, param, access) };
@@ -143,7 +143,7 @@ export class ValidatingPolicies {
     }
     if (failed.length > 0 && validationActions.includes("Audit")) {
       const messages = failed.map(({ message }) => message.slice(0, maxAuditValue));
-      this.#surroundings.log.info({ ...by, messages }, "validation failures of a policy");
+      this.#context.log.info({ ...by, messages }, "validation failures of a policy");
     }
     return validationActions.includes("Deny") ? failed : [];
   }
@@ -163,7 +163,7 @@ export class ValidatingPolicies {
         );
       }
     }
-    this.#surroundings.log.debug({ policy: name, annotations }, "audit annotations of a policy");
+    this.#context.log.debug({ policy: name, annotations }, "audit annotations of a policy");
   }
 }
 

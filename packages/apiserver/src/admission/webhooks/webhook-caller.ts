@@ -24,7 +24,7 @@ interface Invocation extends NamedWebhook {
   attributes: AdmissionAttributes;
 }
 
-interface Surroundings {
+interface AdmissionContext {
   store: Store;
   catalog: Catalog;
   matcher: Matcher;
@@ -35,10 +35,10 @@ interface Surroundings {
 
 /** Calls the webhooks that the objects of admissionregistration.k8s.io/v1 name. */
 export class WebhookCaller {
-  readonly #surroundings: Surroundings;
+  readonly #context: AdmissionContext;
 
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
+  constructor(context: AdmissionContext) {
+    this.#context = context;
   }
 
   /** One after the other, each seeing what the one before made of the object. */
@@ -79,7 +79,7 @@ export class WebhookCaller {
   /** A broken webhook must not stand in the way of removing it. */
   #webhooks(phase: WebhookPhase, { request }: AdmissionAttributes): NamedWebhook[] {
     if (request.type.group === "admissionregistration.k8s.io") return [];
-    return webhooksOf(this.#surroundings.store, phase);
+    return webhooksOf(this.#context.store, phase);
   }
 
   /** Undefined when the request is none of the webhook's business. */
@@ -87,7 +87,7 @@ export class WebhookCaller {
     { key, webhook }: NamedWebhook,
     attributes: AdmissionAttributes,
   ): Promise<Invocation | undefined> {
-    const { matcher, versions } = this.#surroundings;
+    const { matcher, versions } = this.#context;
     const { rules = [], matchPolicy, namespaceSelector, objectSelector } = webhook;
     const criteria = { rules, matchPolicy, namespaceSelector, objectSelector };
     const type = matcher.match(criteria, attributes);
@@ -133,11 +133,7 @@ export class WebhookCaller {
     const timeout = webhook.timeoutSeconds ?? defaultTimeoutSeconds;
     let answer: string;
     try {
-      answer = await this.#surroundings.connections.post(
-        webhook.clientConfig,
-        review.body,
-        timeout,
-      );
+      answer = await this.#context.connections.post(webhook.clientConfig, review.body, timeout);
     } catch (cause) {
       throw new Error(`failed to call webhook: ${ownMessageOf(cause)}`, { cause: cause });
     }
@@ -147,7 +143,7 @@ export class WebhookCaller {
   /** A failure of the webhook itself, not its refusal. */
   #fail(webhook: Webhook, cause: unknown): void {
     if (webhook.failurePolicy === "Ignore") {
-      this.#surroundings.log.warn(
+      this.#context.log.warn(
         { webhook: webhook.name, error: ownMessageOf(cause) },
         "webhook failed, ignored",
       );
@@ -164,7 +160,7 @@ export class WebhookCaller {
     response: AdmissionResponse,
     current: AdmissionAttributes,
   ): Promise<UnknownObject> {
-    const { versions } = this.#surroundings;
+    const { versions } = this.#context;
     const { object } = await versions.attributesIn(current, type);
     if (!object) {
       throw internalError(
@@ -188,6 +184,6 @@ export class WebhookCaller {
     const annotations = Object.fromEntries(
       entries.map(([key, value]) => [`${name}/${key}`, value.slice(0, maxAuditValue)]),
     );
-    this.#surroundings.log.debug({ webhook: name, annotations }, "audit annotations of a webhook");
+    this.#context.log.debug({ webhook: name, annotations }, "audit annotations of a webhook");
   }
 }

@@ -16,7 +16,7 @@ import { type OciRecord } from "./oci-records.ts";
 import {
   firstProcess,
   type OciLaunch,
-  type OciSurroundings,
+  type OciContext,
   readPid,
   runtimePath,
   spawnRuntime,
@@ -47,7 +47,7 @@ export class OciContainer implements SandboxContainer {
   readonly exited: Promise<ExitStatus>;
   readonly ready: Promise<void>;
   readonly #bundle: string;
-  readonly #surroundings: OciSurroundings;
+  readonly #context: OciContext;
   readonly #input: ContainerInput | undefined;
   #execs = 0;
   /** The signal that it would have ended by, if it were an ordinary process. */
@@ -60,7 +60,7 @@ export class OciContainer implements SandboxContainer {
   private constructor(
     record: OciRecord,
     bundle: string,
-    surroundings: OciSurroundings,
+    context: OciContext,
     ends: { exited: Promise<ExitStatus>; ready: Promise<void>; input?: ContainerInput | undefined },
   ) {
     this.record = record;
@@ -69,7 +69,7 @@ export class OciContainer implements SandboxContainer {
     void this.ready.then(() => (this.#isReady = true));
     this.#input = ends.input;
     this.#bundle = bundle;
-    this.#surroundings = surroundings;
+    this.#context = context;
   }
 
   get id(): string {
@@ -84,11 +84,11 @@ export class OciContainer implements SandboxContainer {
    * Resolves when the container's program has been started. One that cannot be started is a
    * container that has exited, as with any sandbox.
    */
-  static async start(launch: OciLaunch, surroundings: OciSurroundings): Promise<OciContainer> {
+  static async start(launch: OciLaunch, context: OciContext): Promise<OciContainer> {
     const { id, container, run, bundle } = launch;
-    const { clock } = surroundings;
-    surroundings.cgroups.use(id);
-    const { child, input } = spawnRuntime(launch, surroundings);
+    const { clock } = context;
+    context.cgroups.use(id);
+    const { child, input } = spawnRuntime(launch, context);
     const ready = readySignal(child.stdio[3] as Readable);
     const ended = new Promise<number>((resolve) => {
       child.once("error", () => resolve(127));
@@ -113,7 +113,7 @@ export class OciContainer implements SandboxContainer {
       const finishedAt = clock.now();
       return pid === undefined ? startError(bundle, clock) : { exitCode, finishedAt };
     });
-    const started = new OciContainer(record, bundle, surroundings, { exited, ready, input });
+    const started = new OciContainer(record, bundle, context, { exited, ready, input });
     started.#limitCpuLater();
     return started;
   }
@@ -122,23 +122,23 @@ export class OciContainer implements SandboxContainer {
   static takeOver(
     record: OciRecord,
     bundle: string,
-    surroundings: OciSurroundings,
+    context: OciContext,
     ends: { exited: Promise<ExitStatus>; ready: Promise<void> },
   ): OciContainer {
-    const taken = new OciContainer(record, bundle, surroundings, ends);
+    const taken = new OciContainer(record, bundle, context, ends);
     taken.#limitCpuLater();
     return taken;
   }
 
   #limitCpuLater(): void {
-    const { clock } = this.#surroundings;
+    const { clock } = this.#context;
     clock.after(startLimitMs.atMost, () => this.#limitCpu());
     void this.ready.then(() => clock.after(startLimitMs.afterReady, () => this.#limitCpu()));
   }
 
   #limitCpu(): void {
     const { id, cpuLimit } = this.record;
-    if (cpuLimit !== undefined && !this.#isOver) this.#surroundings.cgroups.limitCpu(id, cpuLimit);
+    if (cpuLimit !== undefined && !this.#isOver) this.#context.cgroups.limitCpu(id, cpuLimit);
   }
 
   /** Takes over a container that another agent started, or learns of its end. */
@@ -146,10 +146,10 @@ export class OciContainer implements SandboxContainer {
     record: OciRecord,
     bundle: string,
     exitFile: string,
-    surroundings: OciSurroundings,
+    context: OciContext,
   ): OciContainer {
-    const { clock } = surroundings;
-    surroundings.cgroups.use(record.id);
+    const { clock } = context;
+    context.cgroups.use(record.id);
     const exited = new Promise<ExitStatus>((resolve) => {
       const look = () => {
         // The shell around the runtime writes the code a moment after the container has ended.
@@ -162,7 +162,7 @@ export class OciContainer implements SandboxContainer {
       look();
     });
     const ready = new Promise<void>(() => {});
-    const adopted = new OciContainer(record, bundle, surroundings, { exited, ready });
+    const adopted = new OciContainer(record, bundle, context, { exited, ready });
     // Its agent may have been killed before it did so.
     if (isAlive(record)) adopted.#limitCpu();
     return adopted;
@@ -171,7 +171,7 @@ export class OciContainer implements SandboxContainer {
   /** What only the container's cgroup knows is read, then nothing of it is left. */
   async #cleanUp(exit: ExitStatus): Promise<ExitStatus> {
     this.#isOver = true;
-    const { runtime, cgroups } = this.#surroundings;
+    const { runtime, cgroups } = this.#context;
     const { exitCode, finishedAt } = exit;
     const ranOut = exitCode !== 0 && cgroups.oomKills(this.id) > 0;
     // What cannot be removed now is removed as a stray by the next agent: the end is told anyway.
@@ -208,7 +208,7 @@ export class OciContainer implements SandboxContainer {
     this.#send(signal);
     if (signal === "SIGKILL") return;
     if (!isHandled) return this.#endFor(signal);
-    const { clock } = this.#surroundings;
+    const { clock } = this.#context;
     for (const ms of defaultActionMs) clock.after(ms, () => this.#endIfDeaf(signal));
     if (!isStarting) return;
     // One that has become ready meanwhile has its handlers: it gets the signal once more, and not again.
@@ -230,7 +230,7 @@ export class OciContainer implements SandboxContainer {
   }
 
   get #isStarting(): boolean {
-    return !this.#isReady && this.#surroundings.clock.now() - this.startedAt < startingMs;
+    return !this.#isReady && this.#context.clock.now() - this.startedAt < startingMs;
   }
 
   #endFor(signal: NodeJS.Signals): void {
@@ -240,11 +240,11 @@ export class OciContainer implements SandboxContainer {
 
   /** A terminal is that of the runtime, which hands it on to the command's own. */
   execStreams({ argv, stdin, tty }: ExecCommand): ExecProcess {
-    const { runtime, clock } = this.#surroundings;
+    const { runtime, clock } = this.#context;
     const pidFile = path.join(this.#bundle, `exec-${++this.#execs}.pid`);
     const command = [runtime.file, ...runtime.exec(this.id, pidFile, argv, { tty })];
-    const surroundings = { cwd: this.#bundle, env: { PATH: runtimePath } };
-    const exec = execInProcessSandbox({ argv: command, stdin, tty }, surroundings, clock);
+    const context = { cwd: this.#bundle, env: { PATH: runtimePath } };
+    const exec = execInProcessSandbox({ argv: command, stdin, tty }, context, clock);
     let isRunning = true;
     const ended = () => void (isRunning = false);
     exec.exited.then(ended, ended);
@@ -261,7 +261,7 @@ export class OciContainer implements SandboxContainer {
 
   resize(size: TerminalSize): void {
     const { pid } = this.record.monitor;
-    if (isAlive(this.record.monitor)) resizeTerminal(pid, size, this.#surroundings.clock);
+    if (isAlive(this.record.monitor)) resizeTerminal(pid, size, this.#context.clock);
   }
 
   openStdin(): Writable | undefined {
@@ -269,7 +269,7 @@ export class OciContainer implements SandboxContainer {
   }
 
   exec(argv: readonly string[], { timeoutMs }: { timeoutMs: number }): Promise<ExecResult> {
-    const { runtime } = this.#surroundings;
+    const { runtime } = this.#context;
     const pidFile = path.join(this.#bundle, `exec-${++this.#execs}.pid`);
     const args = runtime.exec(this.id, pidFile, argv);
     return new Promise((resolve) => {
@@ -282,7 +282,7 @@ export class OciContainer implements SandboxContainer {
         else if (!error) resolve({ exitCode: 0, output });
         else resolve({ exitCode: typeof error.code === "number" ? error.code : 126, output });
       });
-      const cancel = this.#surroundings.clock.after(timeoutMs, () => {
+      const cancel = this.#context.clock.after(timeoutMs, () => {
         timedOut = true;
         // The runtime ends with the program; ended first, it would leave the program behind.
         const pid = readPid(pidFile);

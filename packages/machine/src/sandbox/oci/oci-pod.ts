@@ -14,7 +14,7 @@ import { type ContainerUser, userOf } from "./container-user.ts";
 import { planMounts } from "./handover.ts";
 import { type HostFiles } from "./host-files.ts";
 import { OciContainer } from "./oci-container.ts";
-import { type OciSurroundings } from "./runtime-process.ts";
+import { type OciContext } from "./runtime-process.ts";
 import { bundleDir, type OciRecord, writeOciRecord } from "./oci-records.ts";
 import { nameMounts } from "./name-files.ts";
 import { bindMount, type OciMount, type OciSpec, ociSpecOf } from "./oci-spec.ts";
@@ -22,7 +22,7 @@ import { prepareRoot } from "./root-file-system.ts";
 import { VolumeParts } from "./volume-parts.ts";
 import { maxEnvironment, type OciSuccessor, type WarmContainer } from "./warm-container.ts";
 
-export interface OciPodOptions extends OciSurroundings {
+export interface OciPodOptions extends OciContext {
   dir: string;
   record: PodRecord;
   bases: BaseRoots;
@@ -143,7 +143,7 @@ export class OciPod implements PodSandbox {
     const { oci, layers, rootMounts, mounts } = await this.#describe(id, spec, bundle, parts);
     const kept = [path.dirname(program)];
     const plan = parts.isEmpty ? planMounts(rootMounts, mounts, layers, kept) : undefined;
-    // Its user's home is that of the accounts that the process was started with; its interpreter is the machine's.
+    // The waiting process read the machine's accounts and runs the machine's interpreter, not those of an image.
     const isOwn = existsSync(path.join(image.rootDir, "etc/passwd")) || layers.length === 1;
     const isLarge = JSON.stringify(oci.process.env).length > maxEnvironment;
     return plan && !isOwn && !isLarge ? { bundle, oci, plan, directory, logFile } : undefined;

@@ -32,7 +32,7 @@ import {
 } from "../sandbox.ts";
 import { BaseRoots } from "./base-root.ts";
 import { HostFiles } from "./host-files.ts";
-import { type OciSurroundings } from "./runtime-process.ts";
+import { type OciContext } from "./runtime-process.ts";
 import { nameFilesDir, writeNameFiles } from "./name-files.ts";
 import { OciNetwork } from "./oci-network.ts";
 import { OciPod, type OciPodOptions } from "./oci-pod.ts";
@@ -70,7 +70,7 @@ class OciSandbox implements Sandbox {
   readonly #addresses: AddressPool;
   readonly #bases: BaseRoots;
   readonly #hostFiles: HostFiles;
-  readonly #surroundings: OciSurroundings;
+  readonly #context: OciContext;
   readonly #pods = new Map<string, OciPod>();
   #overlay = true;
   #network: OciNetwork | undefined;
@@ -96,11 +96,11 @@ class OciSandbox implements Sandbox {
     });
     this.#bases = new BaseRoots(path.join(this.#dataDir, "oci", "base"), interpreters);
     this.#hostFiles = new HostFiles({ npmCli, npmConfig, pipConfig });
-    this.#surroundings = surroundingsOf(this.#dataDir, runtimeOf(options.runtime), clock);
+    this.#context = surroundingsOf(this.#dataDir, runtimeOf(options.runtime), clock);
   }
 
   get runtimeVersion(): string {
-    const { runtime } = this.#surroundings;
+    const { runtime } = this.#context;
     return `oci://${path.basename(runtime.file)}`;
   }
 
@@ -125,7 +125,7 @@ class OciSandbox implements Sandbox {
 
   get #whyNotWarm(): string | undefined {
     if (!this.#network) return "they need networks of Pods' own";
-    return whyNoWarmContainers(this.#surroundings.runtime.file, this.#overlay);
+    return whyNoWarmContainers(this.#context.runtime.file, this.#overlay);
   }
 
   get hostAddress(): string {
@@ -148,7 +148,7 @@ class OciSandbox implements Sandbox {
       },
     });
     const ids = new Set(this.#containers().map(({ container }) => container.id));
-    await removeStrayContainers(this.#surroundings, ids, this.#log);
+    await removeStrayContainers(this.#context, ids, this.#log);
     cleanWarmContainers(this.#dataDir, ids);
     await this.#network?.pods.removeStrays();
     await this.#bases.ensure(Interpreters.own, () => {});
@@ -167,7 +167,7 @@ class OciSandbox implements Sandbox {
       dataDir: this.#dataDir,
       bases: this.#bases,
       network: this.#network.pods,
-      surroundings: this.#surroundings,
+      context: this.#context,
       log: this.#log,
     });
   }
@@ -202,7 +202,7 @@ class OciSandbox implements Sandbox {
   #knownContainer(dir: string, name: string) {
     const known = readOciRecord(dir, name);
     if (!known) return undefined;
-    const { cgroups } = this.#surroundings;
+    const { cgroups } = this.#context;
     const tells = isAlive(known) || readExit(exitFile(dir, name)) || cgroups.oomKills(known.id) > 0;
     return tells ? known : undefined;
   }
@@ -251,7 +251,7 @@ class OciSandbox implements Sandbox {
     this.#addresses.reserve(record.ip);
     const network = record.network === "own" ? this.#network?.pods : undefined;
     const pod = new OciPod({
-      ...this.#surroundings,
+      ...this.#context,
       ...warm,
       log: this.#log,
       dir: podDir(this.#dataDir, record.uid),
@@ -284,7 +284,7 @@ class OciSandbox implements Sandbox {
 
   usage(): Promise<ContainerUsage[]> {
     const all = this.#containers().flatMap(({ podUid, container }) => {
-      const used = this.#surroundings.cgroups.usage(container.id);
+      const used = this.#context.cgroups.usage(container.id);
       const { startedAt, record } = container;
       if (!used) return [];
       const cpuNanoseconds = Math.max(0, used.cpuNanoseconds - (record.cpuBefore ?? 0));
@@ -344,7 +344,7 @@ class OciSandbox implements Sandbox {
     const identity = { uid: `trial-${randomUUID()}`, namespace: "default", name: "trial" };
     const pod = await this.openPod(identity);
     try {
-      await runTrial(pod, this.#surroundings);
+      await runTrial(pod, this.#context);
     } finally {
       await pod.close();
     }

@@ -11,7 +11,7 @@ import { type BaseRoots } from "./base-root.ts";
 import { stagePath } from "./handover.ts";
 import { type OciMount, ociSpecOf } from "./oci-spec.ts";
 import { prepareRoot } from "./root-file-system.ts";
-import { type OciSurroundings } from "./runtime-process.ts";
+import { type OciContext } from "./runtime-process.ts";
 import { stageOf, WarmContainer } from "./warm-container.ts";
 
 export interface WarmContainerMeans {
@@ -20,7 +20,7 @@ export interface WarmContainerMeans {
   isShipped: IsShipped;
   bases: BaseRoots;
   network: PodNetwork;
-  surroundings: OciSurroundings;
+  context: OciContext;
   log: Logger;
 }
 
@@ -39,24 +39,24 @@ export function whyNoWarmContainers(runtime: string, hasOverlays: boolean): stri
 
 /** The pool of containers that wait for Pods with networks of their own. */
 export function openWarmContainers(means: WarmContainerMeans): WarmPool<WarmContainer> {
-  const { dataDir, max, isShipped, network, surroundings, log } = means;
+  const { dataDir, max, isShipped, network, context, log } = means;
   return new WarmPool({
     dataDir,
     max,
     isShipped,
     start: (_id, key, options) => startWaiting(means, key, options),
     release: ({ ip }) => void network.release(ip),
-    clock: surroundings.clock,
+    clock: context.clock,
     log,
   });
 }
 
 async function startWaiting(
-  { dataDir, bases, network, surroundings }: WarmContainerMeans,
+  { dataDir, bases, network, context }: WarmContainerMeans,
   key: string,
   { runtime, variables, confined }: StartOptions,
 ): Promise<WarmContainer> {
-  const { cgroups } = surroundings;
+  const { cgroups } = context;
   const base = bases.of(runtime.interpreters);
   const pivotRoot = findProgram("pivot_root");
   if (!confined || base === undefined || pivotRoot === undefined)
@@ -92,7 +92,7 @@ async function startWaiting(
       networkNamespace: network.namespaceOf(ip),
       env: { SPRY_READY_FD: "3", SPRY_WARM_FD: "4" },
     });
-    return await WarmContainer.start({ id, dir, ip, key, oci, pivotRoot }, surroundings);
+    return await WarmContainer.start({ id, dir, ip, key, oci, pivotRoot }, context);
   } catch (error) {
     rmSync(dir, { recursive: true, force: true });
     await network.release(ip);

@@ -16,7 +16,7 @@ export const runtimePath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 export const ownerVariable = "SPRY_OCI";
 
 /** What all containers of a sandbox share. */
-export interface OciSurroundings {
+export interface OciContext {
   /** Value of `SPRY_OCI`. */
   owner: string;
   runtime: OciRuntime;
@@ -48,7 +48,7 @@ const keepExitCode = `f=$1; shift; "$@"; c=$?; echo $c > "$f"; exit $c`;
 /** Starts the runtime in a session of its own, with the container's streams. */
 export function spawnRuntime(
   launch: OciLaunch,
-  { runtime, owner }: OciSurroundings,
+  { runtime, owner }: OciContext,
 ): { child: ChildProcess; input: ContainerInput | undefined } {
   const { id, bundle, logFile, exitFile } = launch;
   const files = { pidFile: path.join(bundle, "pid"), errorFile: path.join(bundle, "errors.json") };

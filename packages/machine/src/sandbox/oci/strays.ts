@@ -5,12 +5,12 @@ import { type Clock, type Logger } from "@spry/kube";
 import { findByEnvironment, isAlive, readStat, signalProcess } from "../processes.ts";
 import { listNames, podDir, podsDir } from "../records.ts";
 import { Cgroups } from "./cgroups.ts";
-import { type OciSurroundings, ownerVariable } from "./runtime-process.ts";
+import { type OciContext, ownerVariable } from "./runtime-process.ts";
 import { readOciRecord } from "./oci-records.ts";
 import { findRuntime, OciRuntime } from "./oci-runtime.ts";
 
 /** Where the containers of a data directory are; the directory must be there, its path a real one. */
-export function surroundingsOf(dataDir: string, runtime: string, clock: Clock): OciSurroundings {
+export function surroundingsOf(dataDir: string, runtime: string, clock: Clock): OciContext {
   const hash = createHash("sha256").update(dataDir).digest("hex").slice(0, 12);
   return {
     owner: dataDir,
@@ -42,7 +42,7 @@ export async function killStrayRuntimes(dataDir: string): Promise<void> {
 
 /** Removes every container and cgroup but those that are known. */
 export async function removeStrayContainers(
-  { runtime, cgroups }: OciSurroundings,
+  { runtime, cgroups }: OciContext,
   known: ReadonlySet<string>,
   log: Logger,
 ): Promise<void> {

@@ -3,12 +3,12 @@ import path from "node:path";
 import { interpreterLabel, Interpreters } from "../interpreters.ts";
 import { containerDir } from "../records.ts";
 import { type OciPod } from "./oci-pod.ts";
-import { type OciSurroundings } from "./runtime-process.ts";
+import { type OciContext } from "./runtime-process.ts";
 
 const timeoutMs = 10_000;
 
 /** Runs the smallest container there is; throws, with what the runtime says, where that does not work. */
-export async function runTrial(pod: OciPod, { clock, runtime }: OciSurroundings): Promise<void> {
+export async function runTrial(pod: OciPod, { clock, runtime }: OciContext): Promise<void> {
   const dir = containerDir(pod.dir, "trial");
   const rootDir = path.join(pod.dir, "image");
   for (const each of [dir, rootDir]) mkdirSync(each, { recursive: true });

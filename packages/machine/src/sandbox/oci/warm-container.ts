@@ -28,12 +28,7 @@ import {
 import { startTicksOf } from "./oci-container.ts";
 import { type OciRecord } from "./oci-records.ts";
 import { type OciSpec } from "./oci-spec.ts";
-import {
-  firstProcess,
-  type OciSurroundings,
-  ownerVariable,
-  runtimePath,
-} from "./runtime-process.ts";
+import { firstProcess, type OciContext, ownerVariable, runtimePath } from "./runtime-process.ts";
 
 /** How long mounting may take; it takes some ten milliseconds. */
 const helperMs = 2_000;
@@ -77,20 +72,20 @@ export class WarmContainer implements Waiting {
   readonly startTicks: number;
   readonly monitor: OciRecord["monitor"];
   readonly #start: WarmContainerStart;
-  readonly #surroundings: OciSurroundings;
+  readonly #context: OciContext;
   readonly #child: ChildProcess;
   #isTaken = false;
   #isOver = false;
 
   private constructor(
     start: WarmContainerStart,
-    surroundings: OciSurroundings,
+    context: OciContext,
     child: ChildProcess,
     process: { pid: number; ended: Promise<number> },
   ) {
     const { id, ip, key } = start;
     this.#start = start;
-    this.#surroundings = surroundings;
+    this.#context = context;
     this.#child = child;
     this.id = id;
     this.ip = ip;
@@ -103,19 +98,16 @@ export class WarmContainer implements Waiting {
       this.#isOver = true;
       this.#kill();
       rmSync(start.dir, { recursive: true, force: true });
-      return { exitCode, finishedAt: surroundings.clock.now() };
+      return { exitCode, finishedAt: context.clock.now() };
     });
     this.#pipe(4).on("error", () => {});
     unref(this.#pipe(4));
   }
 
   /** Throws when it cannot be started. */
-  static async start(
-    start: WarmContainerStart,
-    surroundings: OciSurroundings,
-  ): Promise<WarmContainer> {
+  static async start(start: WarmContainerStart, context: OciContext): Promise<WarmContainer> {
     const { id, dir, oci, pivotRoot } = start;
-    const { runtime, cgroups, owner, clock } = surroundings;
+    const { runtime, cgroups, owner, clock } = context;
     const stage = stageOf(dir);
     mkdirSync(stage, { recursive: true, mode: 0o700 });
     await writeFile(path.join(dir, "config.json"), JSON.stringify(oci), { mode: 0o600 });
@@ -137,7 +129,7 @@ export class WarmContainer implements Waiting {
       });
       child.unref();
       const pid = (await firstProcess(files.pidFile, ended, clock)) ?? 0;
-      const started = new WarmContainer(start, surroundings, child, { pid, ended });
+      const started = new WarmContainer(start, context, child, { pid, ended });
       if (pid > 0) return started;
       await started.end();
       throw new Error("the OCI runtime could not start a container that waits");
@@ -176,7 +168,7 @@ export class WarmContainer implements Waiting {
       if (message.length >= maxMessage) throw new Error("its environment is too large");
       // What is in a container's log is its Function's.
       if (statSync(logOf(dir)).size > 0) throw new Error("the runtime has written something");
-      const cpuBefore = this.#surroundings.cgroups.usage(this.id)?.cpuNanoseconds ?? 0;
+      const cpuBefore = this.#context.cgroups.usage(this.id)?.cpuNanoseconds ?? 0;
       await this.#mount(successor);
       assertHandedOver(this.pid, plan);
       // Commands in the container get their environment from here.
@@ -216,7 +208,7 @@ export class WarmContainer implements Waiting {
     this.#isTaken = true;
     this.#kill();
     await this.exited;
-    const { runtime, cgroups } = this.#surroundings;
+    const { runtime, cgroups } = this.#context;
     await runtime.delete(this.id);
     await cgroups.remove(this.id);
   }

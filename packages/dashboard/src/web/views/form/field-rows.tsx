@@ -22,7 +22,7 @@ export function FieldRows({
   add: string;
   /** One for each row; it may be empty. */
   names: readonly string[];
-  /** Shown while there are no rows: what they are for. */
+  /** A hint that is shown while there are no rows. */
   hint?: string;
   rowClass?: string;
   row: (index: number) => ComponentChildren;
