@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { ManualClock } from "@spry/kube";
+import { type Clock, ManualClock, systemClock } from "@spry/kube";
 import {
   type Consumer,
   type Delivery,
@@ -139,6 +139,42 @@ describe("a queue that is full", () => {
     await queue.head();
     await clock.advance(10_000);
     expect(await queue.append([message("a", "more", { body })])).toHaveLength(1);
+    await queue.close();
+  });
+
+  test("leaves half of its time to others, however often it refuses", async () => {
+    let cleaning = 0;
+    const timed: Clock = {
+      now: () => systemClock.now(),
+      after: (ms, callback) =>
+        systemClock.after(ms, () => {
+          const begin = performance.now();
+          callback();
+          cleaning += performance.now() - begin;
+        }),
+    };
+    const limits = { maxBytes: 12 * 1024 ** 2 };
+    const queue = await openSqliteQueue({ directory: fresh(), limits, clock: timed });
+    const owners = ["x", "y"].map((owner) =>
+      queue.consumer(`${owner}/1`, { subjects: [owner], owner }),
+    );
+    await Promise.all(owners);
+    const small = Buffer.alloc(16);
+    const batch = (round: number) =>
+      Array.from({ length: 1_000 }, (_, at) => message("x", `${round}/${at}`, { body: small }));
+    const fill = async () => {
+      for (let round = 0; ; round++) await queue.append(batch(round));
+    };
+    await expect(fill()).rejects.toThrow(QueueFullError);
+    cleaning = 0;
+    const begin = performance.now();
+    const end = begin + 1_000;
+    const publisher = async (own: number) => {
+      for (let round = 0; performance.now() < end; round++)
+        await queue.append([message("x", `${own}/${round}`, { body: small })]).catch(() => {});
+    };
+    await Promise.all(Array.from({ length: 16 }, (_, own) => publisher(own)));
+    expect(cleaning / (performance.now() - begin)).toBeLessThan(0.6);
     await queue.close();
   });
 });

@@ -9,6 +9,8 @@ const maintenanceMs = 10_000;
 /** What one pass removes; the rest is for the next, so that others are not held up. */
 const maxRemoved = 2_000;
 const busyPassMs = 20;
+/** A pass takes at most half of the thread's time, and never longer than this is waited for the next. */
+const maxPauseMs = 1_000;
 /** Messages that consumers look at in one pass, where space is tight. */
 const maxLooked = 10_000;
 /** Who has the largest backlog is looked for so often at most, and loses so many messages at a time. */
@@ -27,6 +29,8 @@ export class Maintenance {
   #isClosed = false;
   #isSoon = false;
   #shedFrom = 0;
+  /** Until then the thread belongs to others, in milliseconds of `performance.now()`. */
+  #restsUntil = 0;
   #cancel = () => {};
 
   constructor(
@@ -44,7 +48,7 @@ export class Maintenance {
     this.#after(maintenanceMs);
   }
 
-  /** As soon as what is being done has been done. Further calls until then do not put it off. */
+  /** As soon as what is being done has been done, but not right after a pass that took long. Further calls do not put it off. */
   soon(): void {
     if (this.#isSoon) return;
     this.#isSoon = true;
@@ -58,15 +62,19 @@ export class Maintenance {
 
   #after(ms: number): void {
     this.#cancel();
-    this.#cancel = this.#clock.after(ms, () => {
+    const rest = this.#restsUntil - performance.now();
+    this.#cancel = this.#clock.after(Math.max(ms, rest), () => {
       this.#isSoon = false;
       let isBusy = false;
+      const begin = performance.now();
       try {
         isBusy = this.#pass();
       } catch (error) {
         this.#store.reload();
         this.#trouble(error);
       }
+      const end = performance.now();
+      this.#restsUntil = end + Math.min(end - begin, maxPauseMs);
       if (!this.#isClosed) this.#after(isBusy ? busyPassMs : maintenanceMs);
     });
   }
