@@ -113,6 +113,39 @@ export function isJson(contentType: string | undefined): boolean {
   return contentType === undefined || /^[^;]*[/+]json\s*(?:;|$)/i.test(contentType);
 }
 
+/** Of the specification itself, all of them texts. */
+const ownAttributes = new Set([
+  "specversion",
+  "id",
+  "source",
+  "type",
+  "time",
+  "subject",
+  "dataschema",
+  "datacontenttype",
+]);
+/** RFC 2046, as far as the names: a type and a subtype, parameters behind them. */
+const mediaType = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+\s*(?:;|$)/;
+const optional: ReadonlyMap<string, { isGood: (value: string) => boolean; rule: string }> = new Map(
+  [
+    ["subject", { isGood: (value) => value !== "", rule: "be a non-empty string" }],
+    [
+      "dataschema",
+      {
+        isGood: (value) => uriReference.test(value),
+        rule: "adhere to the format specified in RFC 3986",
+      },
+    ],
+    [
+      "datacontenttype",
+      {
+        isGood: (value) => mediaType.test(value),
+        rule: "adhere to the format specified in RFC 2046",
+      },
+    ],
+  ],
+);
+
 /**
  * An event of the JSON format.
  * @throws NotAnEventError
@@ -125,8 +158,13 @@ export function fromJson(value: unknown): CloudEvent {
   for (const [name, each] of Object.entries(context)) {
     // A member that is null is one that is missing (section 2.2).
     if (each === null) continue;
-    if (!["string", "number", "boolean"].includes(typeof each))
-      throw new NotAnEventError(`${short(name)}: attributes are strings, numbers or booleans`);
+    if (typeof each !== "string" && typeof each !== "boolean" && !Number.isInteger(each))
+      throw new NotAnEventError(`${short(name)}: attributes are strings, integers or booleans`);
+    if (typeof each !== "string" && ownAttributes.has(name))
+      throw new NotAnEventError(`${name}: MUST be a string`);
+    const problem = optional.get(name);
+    if (problem && !problem.isGood(String(each)))
+      throw new NotAnEventError(`${name}: if present, MUST ${problem.rule}`);
     attributes[name] = String(each);
   }
   const bytes = dataOf(data, base64, attributes);
