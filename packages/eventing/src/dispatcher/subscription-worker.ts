@@ -170,17 +170,16 @@ export class SubscriptionWorker {
     const { sink, timeoutMs } = this.#plan;
     const { namespace, name, port, path } = sink;
     const span = traces.delivering(message, { subscription: this.key, attempt });
+    const { attributes, data } = eventOf(message);
+    // The original's backend, which renames events on their way, adds it for the sink.
+    const sent = { attributes: { originaltype: attributes["type"] ?? "", ...attributes }, data };
     const result = await deliver({
       namespace,
       name,
       port,
       path,
       method: "POST",
-      headers: [
-        ...binaryHeaders(eventOf(message), span?.traceparent),
-        "user-agent",
-        "spry-eventing",
-      ],
+      headers: [...binaryHeaders(sent, span?.traceparent), "user-agent", "spry-eventing"],
       body: Buffer.from(message.body),
       timeoutMs,
       maxResponseBytes,
