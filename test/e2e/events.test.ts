@@ -224,6 +224,32 @@ test("a Subscription of v1alpha1 is one of v1alpha2, and back", async () => {
   await until("the event has been handled", async () => ids().has("paid"));
 });
 
+test("a Function of the publisher's name takes its place, which it has again when that is deleted", async () => {
+  const system = "kyma-system";
+  const name = "eventing-publisher-proxy";
+  const standIn = functionOf(
+    name,
+    "nodejs24",
+    `module.exports = { main: (event) => { event.setResponseStatus(201); return ""; } };`,
+  );
+  const emitted = async (id: string) =>
+    (await platform.call("late.default", { path: `/?id=${id}` })).body;
+  await apply({ ...standIn, metadata: { name, namespace: system } });
+  await platform.k(`wait --for=condition=Running function/${name} -n ${system} --timeout=120s`);
+  // One that has published before keeps its connection to the publisher that it knows.
+  await apply(functionOf("late", "nodejs24", emitter));
+  await platform.k("wait --for=condition=Running function/late --timeout=120s");
+  await until("the Function gets events", async () => (await emitted("taken")).includes("201"));
+  await platform.k(`delete function ${name} -n ${system}`);
+  await until("the publisher is back", async () => (await emitted("back")).includes("204"));
+  await until("its events are handled", async () => ids().has("back"));
+  // The Function's Service is deleted after the Function.
+  await new Promise((resolve) => setTimeout(resolve, 2_000));
+  const owners = "-o jsonpath={.metadata.ownerReferences}";
+  expect(await platform.k(`get service ${name} -n ${system} ${owners}`)).toBe("");
+  expect(await emitted("stays")).toContain("204");
+});
+
 test(
   "nothing that was accepted is lost when every process is killed",
   async () => {

@@ -30,32 +30,36 @@ export interface AnnounceOptions {
 
 /**
  * Keeps the Service as long as there is no Function of its name: such a Function replaces the publisher and
- * gets the events that the namespace's other Functions publish. Clients outside still reach the platform's publisher at its port.
+ * gets the events that other Functions publish. Clients outside still reach the platform's publisher at its port.
  */
 export async function announcePublisher(options: AnnounceOptions): Promise<void> {
   const { client, endpoint, log, signal } = options;
-  const standIns = new Informer(client, functions, {
-    namespace: systemNamespace,
-    fieldSelector: `metadata.name=${name}`,
-    log,
-  });
-  let isStoodInFor: boolean | undefined;
+  const only = { namespace: systemNamespace, fieldSelector: `metadata.name=${name}`, log };
+  const standIns = new Informer(client, functions, only);
+  const services = new Informer(client, resources.services, only);
+  let isStoodInFor = false;
   const follow = async () => {
-    const isNow = [...standIns.list()].some(({ metadata }) => !metadata.deletionTimestamp);
-    if (isNow === isStoodInFor) return;
-    isStoodInFor = isNow;
-    if (!isNow) return announce(client, endpoint);
-    log.warn({ function: name, namespace: systemNamespace }, "a Function is the publisher now");
+    const wasStoodInFor = isStoodInFor;
+    isStoodInFor = [...standIns.list()].some(({ metadata }) => !metadata.deletionTimestamp);
+    // That of a Function is deleted after the Function: until then it is not written to, and so not deleted with what is ours.
+    if (!isStoodInFor) return services.size === 0 ? announce(client, endpoint) : undefined;
+    if (!wasStoodInFor)
+      log.warn({ function: name, namespace: systemNamespace }, "a Function is the publisher now");
     await withdraw(client);
   };
   let last = Promise.resolve();
-  const ended = standIns.run(signal);
-  await Promise.race([standIns.synced, ended]);
+  const ended = Promise.all([standIns.run(signal), services.run(signal)]);
+  await Promise.race([Promise.all([standIns.synced, services.synced]), ended]);
+  if (signal.aborted) return;
+  // The one that a former process has left may name another port.
+  const [left] = services.list();
+  if (left?.metadata.labels?.[managedBy] === labels[managedBy]) await announce(client, endpoint);
   const failed = Promise.withResolvers<never>();
   const go = () => {
     last = last.then(follow).catch(failed.reject);
   };
   standIns.onChange(go);
+  services.onChange(go);
   go();
   await Promise.race([failed.promise, ended]);
 }
