@@ -1,13 +1,21 @@
-/** Events on a real cluster in a quorum of three NATS servers, each of which is killed; and then in a server that the Serverless object names. */
+/**
+ * Events on a real cluster in a quorum of three NATS servers, while they and all other parts are killed; and then in a server that the
+ * Serverless object names. `SPRY_TEST_SEED` asks for other moments and parts.
+ */
 import { randomBytes } from "node:crypto";
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
 import { serverlesses } from "@spry/controller";
 import { type Resource, resources, type UnknownObject } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { natsName } from "../../packages/cli/src/install/eventing-objects.ts";
+import { controllerName } from "../../packages/cli/src/install/controller.ts";
+import { eventingName, natsName } from "../../packages/cli/src/install/eventing-objects.ts";
 import { whyNoNats } from "../../tools/nats-server/binary.ts";
 import { type NatsServer, startNatsServers } from "../../tools/nats-server/server.ts";
 import { ClusterEvents, system } from "../support/cluster-events.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
+import { seeded } from "../support/seeded.ts";
+import { untilTrue } from "../support/until-true.ts";
 
 const reason = whyNoInstallation() ?? whyNoNats();
 const cluster = new InstalledCluster();
@@ -22,6 +30,18 @@ const statefulSets: Resource<UnknownObject> = {
   namespaced: true,
 };
 let external: NatsServer | undefined;
+const { random, seed } = seeded(20);
+const partName = (name: string) => `app.kubernetes.io/name=${name}`;
+const deployed = "serverless.kyma-project.io/resource=deployment";
+const parts: [labels: string, namespace?: string][] = [
+  [partName(controllerName)],
+  [partName(eventingName)],
+  [partName(natsName)],
+  [`${deployed},serverless.kyma-project.io/function-name=recorder`, namespace],
+];
+/** Of each part, in an order of the seed's. */
+const killsOfPart = 3;
+const kills = parts.length * killsOfPart;
 
 describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` : ""}`, () => {
   beforeAll(() => events.install(3), 900_000);
@@ -40,6 +60,44 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
     expect((await accepted).length).toBeGreaterThan(20);
     await events.untilDelivered(await accepted);
   }, 400_000);
+
+  test(`in a quorum: nothing that was accepted is lost while Pods of each part are killed at random (seed ${seed})`, async () => {
+    const recorded = new Map<string, number>();
+    const recorder = createServer((request, response) => {
+      let id = "";
+      request.setEncoding("utf8").on("data", (chunk: string) => (id += chunk));
+      request.on("end", () => {
+        recorded.set(id, (recorded.get(id) ?? 0) + 1);
+        response.end();
+      });
+    });
+    await new Promise<void>((resolve) => recorder.listen(0, "127.0.0.1", resolve));
+    const { port } = recorder.address() as AddressInfo;
+    await events.recordAt(await cluster.share(port));
+    const publishing = events.publish("random", 75);
+    const killed: string[] = [];
+    const inOrder = Array.from({ length: killsOfPart }, () => parts)
+      .flat()
+      .map((part) => ({ part, at: random() }))
+      .sort((a, b) => a.at - b.at);
+    for (const { part } of inOrder) {
+      await new Promise((resolve) => setTimeout(resolve, 3_000 + random() * 3_000));
+      const [labels, where] = part;
+      killed.push((await events.killOneOf(labels, random, where)) ?? `none of ${labels}`);
+    }
+    const accepted = await publishing;
+    const missing = () => accepted.filter((id) => !recorded.has(id));
+    await untilTrue("all are recorded", async () => missing().length === 0, 180_000);
+    recorder.close();
+    const twice = [...recorded.values()].filter((count) => count > 1).length;
+    console.log(
+      `${accepted.length} events; ${twice} delivered more than once; killed: ${killed.join(", ")}`,
+    );
+    expect(accepted.length).toBeGreaterThan(100);
+    // Those that were on their way when a process was killed, a hundred at most.
+    expect(twice).toBeLessThanOrEqual(100 * kills);
+    await events.untilDelivered(accepted);
+  }, 500_000);
 
   test("of a server that the Serverless object names, with credentials from a Secret", async () => {
     [external] = await startNatsServers(1, { authorization: "user: spry, password: outside" });

@@ -78,6 +78,37 @@ export class ClusterEvents {
     await client.delete(resources.pods, { namespace: system, name }, { gracePeriodSeconds: 0 });
   }
 
+  /** Ends a Pod at once, one of those with these labels; returns its name, or undefined while there are none. */
+  async killOneOf(
+    labels: string,
+    random: () => number,
+    namespace = system,
+  ): Promise<string | undefined> {
+    const { client } = this.#cluster;
+    const { items } = await client.list(resources.pods, { namespace, labelSelector: labels });
+    const alive = items.filter(({ metadata }) => !metadata.deletionTimestamp);
+    const name = alive[Math.floor(random() * alive.length)]?.metadata.name;
+    if (name === undefined) return undefined;
+    await client.delete(resources.pods, { namespace, name }, { gracePeriodSeconds: 0 });
+    return name;
+  }
+
+  /** A Function that passes on the ids that it gets to `address`, and a Subscription `recorded` of the same events. */
+  async recordAt(address: string): Promise<void> {
+    const { namespace } = this;
+    const recording = `module.exports = { main: async (event) => {
+      const answer = await fetch("http://${address}", { method: "POST", body: event["ce-id"] });
+      if (!answer.ok) throw new Error("not recorded");
+    } };`;
+    const manifest = functionManifest("recorder", recording, {}, { namespace });
+    const fn = JSON.parse(manifest) as Function;
+    await this.#cluster.client.apply(functions, fn, { fieldManager: "test" });
+    await this.#cluster.untilRunning(namespace, "recorder");
+    const sink = `http://recorder.${namespace}.svc.cluster.local`;
+    const delivery = { maxBackoffSeconds: 2 };
+    await this.subscribe("recorded", "order.created.v1", { sink, delivery });
+  }
+
   /** Publishes from a Pod for so long; the ids that were accepted. */
   async publish(prefix: string, seconds: number): Promise<string[]> {
     const script = publishing(prefix, seconds);
