@@ -14,6 +14,11 @@ import {
   eventingNamespaceRules,
   natsName,
 } from "../../packages/cli/src/install/eventing-objects.ts";
+import {
+  administrationName,
+  administrationService,
+  apiServices,
+} from "../../packages/cli/src/install/administration.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
 import { ClusterEvents, system } from "../support/cluster-events.ts";
 import { run } from "../support/platform.ts";
@@ -175,6 +180,33 @@ describe.skipIf(reason !== undefined)(`events${reason ? ` (skipped: ${reason})` 
     expect(await refusal("events", "tail", "--once")).toContain("forbidden");
     expect(await refusal("dlq", "list", "any", "-n", "default")).toContain("forbidden");
   }, 60_000);
+
+  test("namespaces are deleted while no Pod of the program runs, and the program answers again when it does", async () => {
+    const target = { namespace: system, name: eventingName };
+    const scale = (replicas: number) =>
+      cluster.client.patch(resources.deployments, target, { spec: { replicas } });
+    const service = async () => {
+      const { spec } = await cluster.client.get(apiServices, { name: administrationName });
+      return spec?.service?.name;
+    };
+    await scale(0);
+    await expect.poll(service, patience).toBe("serverless-webhook");
+    const name = `${namespace}-gone`;
+    await cluster.client.create(resources.namespaces, { metadata: { name } });
+    await cluster.client.delete(resources.namespaces, { name });
+    const remains = async () =>
+      (await cluster.client.list(resources.namespaces)).items.some(
+        ({ metadata }) => metadata.name === name,
+      );
+    await expect.poll(remains, patience).toBe(false);
+    const { code, stderr } = await cluster.spryWith(editor, ["events", "list", "-n", namespace]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("serverless-eventing")]);
+    await scale(2);
+    await expect.poll(service, patience).toBe(administrationService);
+    const answer = async () =>
+      (await cluster.spryWith(editor, ["events", "list", "-n", namespace])).code;
+    await expect.poll(answer, patience).toBe(0);
+  }, 400_000);
 
   test("the program has the rights that it uses, and no others", async () => {
     const asked = cluster.asked(`${system}:${eventingName}`);

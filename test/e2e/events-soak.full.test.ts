@@ -85,7 +85,18 @@ test(
     }
     await Promise.all([watching, ...publishing]);
     expect([...statuses]).toEqual([[204, sent]]);
-    await untilTrue("all events have arrived", async () => sink.received.size === sent, minutes(2));
+    const areThere = async () => sink.received.size === sent;
+    await untilTrue("all events have arrived", areThere, minutes(2)).catch(
+      async (error: unknown) => {
+        const ids = Array.from({ length: sent }, (_, n) => `e${n}`);
+        const missing = ids.filter((id) => !sink.received.has(id));
+        const { stdout } = await platform.spry(["events", "list"]);
+        const some = [...missing.slice(0, 5), "…", ...missing.slice(-5)].join(", ");
+        throw new Error(`${missing.length} of ${sent} are missing: ${some}\n${stdout}`, {
+          cause: error,
+        });
+      },
+    );
     const twice = [...sink.received.values()].filter((times) => times.length > 1);
     expect(twice).toEqual([]);
 

@@ -6,6 +6,7 @@ export {
   ensureDefinitions as ensureEventingDefinitions,
 } from "./definitions/ensure-definitions.ts";
 export { administrationApi } from "./admin/aggregated.ts";
+export { administrationStandIn } from "./admin/stand-in.ts";
 export { type FrontProxy, frontProxyIn } from "./admin/front-proxy.ts";
 export { eventingWebhooks } from "./conversion/review.ts";
 export { startSubscriptions, type SubscriptionsOptions } from "./status/start.ts";

@@ -10,7 +10,7 @@ import {
   watchConfiguration,
   type ControllerConfig,
 } from "@spry/controller";
-import { eventingWebhooks, startSubscriptions } from "@spry/eventing";
+import { administrationStandIn, eventingWebhooks, startSubscriptions } from "@spry/eventing";
 import { exposureWebhooks, startExposure } from "@spry/exposure";
 import { defaultPresetsForNodes } from "@spry/function";
 import { createLogins } from "@spry/image";
@@ -89,6 +89,7 @@ void runProgram(log, async (signal) => {
         serving.answers(request) ??
         exposureWebhooks.answers(request) ??
         eventingWebhooks.answers(request) ??
+        administrationStandIn.answers(request) ??
         admission.fetch(request),
       log,
     });

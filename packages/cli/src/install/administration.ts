@@ -8,6 +8,7 @@ const { group, version } = administrationApi;
 const rbac = "rbac.authorization.k8s.io";
 
 export interface ApiService extends KubeObject {
+  status?: { conditions?: { type: string; status: string; lastTransitionTime?: string }[] };
   spec?: {
     group: string;
     version: string;

@@ -25,12 +25,16 @@ const documents: Readonly<Record<string, object>> = {
   },
 };
 
+/** What discovery gets at this path. */
+export const documentOf = (pathname: string): object | undefined =>
+  documents[pathname.replace(/\/$/, "")];
+
 /** Answers discovery, and everything else below the group's path as `handler` does without it: `/apis/eventing.spry.io/v1/…` is `/v1/…`. */
 export function aggregated(handler: RequestListener): RequestListener {
   return (request, response) => {
     const { url = "/" } = request;
     const [pathname = "/"] = url.split("?", 1);
-    const document = documents[pathname.replace(/\/$/, "")];
+    const document = documentOf(pathname);
     if (document && request.method === "GET") {
       response.writeHead(200, { "content-type": "application/json" });
       return void response.end(JSON.stringify(document));
