@@ -1,13 +1,11 @@
 /** Publisher and dispatcher over HTTP, on a real API server, with sinks that behave as sinks do. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { type RequestListener } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type Subscription, subscriptions } from "@spry/function";
+import { subscriptions } from "@spry/function";
 import { ManualClock, resources } from "@spry/kube";
-import { openSqliteQueue } from "@spry/queue";
 import { describe, expect, test } from "vitest";
-import { toMessage } from "./events/message.ts";
 import { serve, World } from "./testing/world.ts";
 
 describe("the publisher", () => {
@@ -154,37 +152,6 @@ describe("a sink", () => {
     await world.until(() => got.length === 3);
     expect(got.sort()).toEqual(["1", "2", "3"]);
   });
-});
-
-test("a Subscription that is ready gets what another queue had accepted before it was taken from", async () => {
-  const world = await World.create();
-  const got: string[] = [];
-  const port = await serve((request, response) => {
-    got.push(String(request.headers["ce-id"]));
-    response.end();
-  });
-  await world.subscribe("sink", port);
-  const name = { namespace: "default", name: "sink" };
-  const subscription = await world.client.get(subscriptions, name);
-  // Times of objects are whole seconds: it is ready from the next one on.
-  const created = Date.parse(subscription.metadata.creationTimestamp ?? "");
-  const lastTransitionTime = new Date(created + 1_000).toISOString();
-  const condition = { type: "Subscription active", status: "True" as const, lastTransitionTime };
-  const status = { ready: true, types: [], conditions: [condition] } as NonNullable<
-    Subscription["status"]
-  >;
-  await world.client.update(subscriptions, { ...subscription, status }, { subresource: "status" });
-  await world.until(() => Date.now() > created + 1_000);
-  const attributes = { specversion: "1.0", source: "shop", type: "sink.v1" };
-  await world.restarted(async () => {
-    rmSync(world.directory, { recursive: true });
-    const other = await openSqliteQueue({ directory: world.directory });
-    const event = { attributes: { ...attributes, id: "1" }, data: new Uint8Array() };
-    await other.append([toMessage(event)]);
-    await other.close();
-  });
-  await world.until(() => got.length > 0);
-  expect(got).toEqual(["1"]);
 });
 
 test("what waits in a former queue is delivered, and what is published goes to the present one", async () => {

@@ -166,7 +166,7 @@ export class Dispatcher {
     }
     if (subscription) await this.#claim(key, uid);
     if (plan) {
-      await this.#ensureConsumer(subscription, key, plan);
+      await this.#ensureConsumer(key, uid, plan);
       const worker = new SubscriptionWorker(key, plan, {
         ...this.#options,
         onTrouble: (at, trouble) => this.#trouble(at, trouble),
@@ -182,14 +182,26 @@ export class Dispatcher {
    * Events from here on are its own, also while its sink does not work; and those since its status says that it is ready, as in a
    * queue that has taken the place of another.
    */
-  async #ensureConsumer(subscription: Subscription | undefined, key: ObjectKey, plan: Plan) {
-    const { queue, clock } = this.#options;
+  async #ensureConsumer(key: ObjectKey, uid: string, plan: Plan) {
+    const { client, queue, clock } = this.#options;
     const name = consumerName(key);
     const isKnown = (await queue.find(name)) !== undefined;
     const consumer = await queue.consumer(name, plan.consumer);
-    const since = isKnown ? undefined : readySince(subscription);
-    if (since !== undefined && since < clock.now())
-      await consumer.replay({ time: since, beforeCreation: true });
+    if (isKnown) return;
+    try {
+      // Asked only now: one that is not ready yet becomes so when the consumer exists, however late the cache is.
+      const [namespace = "", own = ""] = key.split("/");
+      const fieldSelector = `metadata.name=${own}`;
+      const { items } = await client.list(subscriptions, { namespace, fieldSelector });
+      const present = items.find(({ metadata }) => metadata.uid === uid);
+      const since = present && readySince(present);
+      if (since !== undefined && since < clock.now())
+        await consumer.replay({ time: since, beforeCreation: true });
+    } catch (error) {
+      // The next attempt begins with a new one.
+      await queue.removeConsumer(name);
+      throw error;
+    }
   }
 
   /** A Subscription that was deleted and created again, perhaps by another tenant, inherits nothing. */
@@ -256,12 +268,14 @@ export class Dispatcher {
 
 const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
-/** Never before its creation: times of objects have no fractions of seconds. Undefined while it is not ready. */
-function readySince(subscription: Subscription | undefined): number | undefined {
-  const { metadata, status } = subscription ?? {};
+/** Never before its creation, whose second is known; earlier statuses have no more of theirs. Undefined while it is not ready. */
+function readySince({ metadata, status }: Subscription): number | undefined {
   if (status?.ready !== true) return undefined;
-  const times = (status.conditions ?? []).map((each) => Date.parse(each.lastTransitionTime ?? ""));
-  const ready = Math.max(...times.filter((time) => !Number.isNaN(time)));
-  const created = Date.parse(metadata?.creationTimestamp ?? "") + 1_000;
+  const texts = (status.conditions ?? []).map(({ lastTransitionTime = "" }) => lastTransitionTime);
+  const ready = Math.max(
+    ...texts.map((text) => Date.parse(text)).filter((time) => !Number.isNaN(time)),
+  );
+  const precision = texts.some((text) => text.includes(".")) ? 0 : 1_000;
+  const created = Date.parse(metadata.creationTimestamp ?? "") + precision;
   return Number.isFinite(ready) && !Number.isNaN(created) ? Math.max(ready, created) : undefined;
 }

@@ -15,7 +15,6 @@ import {
   silentLogger,
   sleep,
   systemClock,
-  timestamp,
 } from "@spry/kube";
 import { type DefinitionOwner, definitionOwner } from "../definitions/ensure-definitions.ts";
 import { consumerName } from "../dispatcher/subscription-worker.ts";
@@ -144,7 +143,10 @@ function statusOf(
       status,
       reason,
       message,
-      lastTransitionTime: isSame ? (before.lastTransitionTime ?? "") : timestamp(clock),
+      // With milliseconds: events are the Subscription's from then on.
+      lastTransitionTime: isSame
+        ? (before.lastTransitionTime ?? "")
+        : new Date(clock.now()).toISOString(),
     };
   };
   const valid = condition(
