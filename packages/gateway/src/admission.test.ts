@@ -1,5 +1,7 @@
 /** Hard limits of Revisions with several gateways, on a real API server. What `kill -9` does is in test/e2e/hard-limits.test.ts. */
-import { connect } from "node:net";
+import { once } from "node:events";
+import * as http2 from "node:http2";
+import { type AddressInfo, connect } from "node:net";
 import { KubeClient, resources } from "@spry/kube";
 import { freePort } from "@spry/test-kit";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -252,6 +254,45 @@ test("a WebSocket through a gateway that does not admit takes its place until it
   expect(await echoed).toBe("still there");
   socket.destroy();
   expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test("a call of gRPC through a gateway that does not admit has its trailers, and its place", async () => {
+  await bench.knative.revision("limited", { containerConcurrency: 1, timeoutSeconds: 60 });
+  await bench.knative.route("hello", [{ revisionName: "limited", percent: 100 }]);
+  const [a, b] = [await join(), await join()];
+  const seen = { now: 0, most: 0 };
+  const pod = http2.createServer();
+  pod.on("stream", (stream) => {
+    seen.most = Math.max(seen.most, ++seen.now);
+    stream.on("error", () => {});
+    stream.respond({ ":status": 200 }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    stream.once("close", () => seen.now--);
+    setTimeout(() => stream.end("paid"), 50);
+  });
+  pod.listen(0, "127.0.0.1");
+  await once(pod, "listening");
+  await bench.knative.h2cPods("limited", "127.0.0.1", (pod.address() as AddressInfo).port);
+  const sessions = [a, b].map(({ port }) => http2.connect(`http://127.0.0.1:${port}`));
+  const pay = async (session: http2.ClientHttp2Session) => {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/shop.Till/Pay",
+      ":authority": "hello.default.localhost",
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    let status: unknown;
+    stream.on("trailers", (trailers) => (status = trailers["grpc-status"]));
+    stream.resume().end("2 EUR");
+    await once(stream, "close");
+    return status;
+  };
+  const paid = await Promise.all([...sessions, ...sessions, ...sessions].map(pay));
+  expect(paid).toEqual(["0", "0", "0", "0", "0", "0"]);
+  expect(seen.most).toBe(1);
+  for (const session of sessions) session.destroy();
+  pod.close();
 });
 
 test("a stranger's request for a place is refused as any other, and its headers reach no Pod", async () => {
