@@ -1,7 +1,7 @@
 /** Functions that are served on demand, on a real cluster: callers by kube-proxy, and what serves them ends in turn. */
 import { randomBytes } from "node:crypto";
 import { type Function, functions, knative } from "@spry/function";
-import { resources } from "@spry/kube";
+import { resources, sleep, systemClock } from "@spry/kube";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { controllerAccount, onDemandRules } from "../../packages/cli/src/install/access.ts";
 import { gatewayName } from "../../packages/cli/src/install/gateway.ts";
@@ -143,6 +143,69 @@ describe.skipIf(reason !== undefined)(`on demand${reason ? ` (skipped: ${reason}
     const { ok, bad } = await load.stop();
     expect(bad).toEqual([]);
     expect(ok).toBeGreaterThan(50);
+  }, 240_000);
+
+  test("a limit is exact with two gateways, also while the one that admits is killed", async () => {
+    // Each answer is the most that its Pod has ever had at a time.
+    const source = `let now = 0, most = 0;
+      module.exports = { main: async () => {
+        most = Math.max(most, ++now);
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        now--;
+        return String(most);
+      } };`;
+    // So long a successor counts what the killed one had under way.
+    const timeoutSeconds = 2;
+    const scaleConfigOfOne = { minReplicas: 1, maxReplicas: 3 };
+    const spec = { scaleConfig: scaleConfigOfOne, concurrency: { limit: 1 }, timeoutSeconds };
+    const fn = JSON.parse(functionManifest("counted", source, spec, { namespace })) as Function;
+    await cluster.client.apply(functions, fn, { fieldManager: "test" });
+    await cluster.untilRunning(namespace, "counted");
+    const seconds = 60;
+    const script = `const { get } = require("node:http");
+      const end = Date.now() + ${seconds * 1_000};
+      const seen = { answered: 0, most: 0, late: 0 };
+      const ask = () => new Promise((resolve) => get("http://counted/", { agent: false }, (response) => {
+        let body = "";
+        response.on("data", (chunk) => (body += chunk)).on("end", () => resolve(response.statusCode === 200 ? Number(body) : 0));
+      }).on("error", () => resolve(0)));
+      const client = async () => {
+        while (Date.now() < end) {
+          const most = await ask();
+          if (!most) { await new Promise((resolve) => setTimeout(resolve, 50)); continue; }
+          seen.answered++;
+          if (Date.now() > end - 10_000) seen.late++;
+          seen.most = Math.max(seen.most, most);
+        }
+      };
+      Promise.all(Array.from({ length: 6 }, client)).then(() => console.log(JSON.stringify(seen)));`;
+    const asking = cluster.inClient(namespace, script);
+    await sleep(systemClock, (seconds / 6) * 1_000);
+    const lease = { namespace: system, name: "serverless-gateway-admission" };
+    const holder = async () => {
+      const { metadata } = await cluster.client.get(resources.leases, lease);
+      const text = metadata.annotations?.["serving.spry.io/admission"] ?? "{}";
+      return JSON.parse(text) as { front?: string; witnesses?: string[] };
+    };
+    const before = await holder();
+    expect(before.witnesses).toHaveLength(1);
+    const labelSelector = `app.kubernetes.io/name=${gatewayName}`;
+    const { items } = await cluster.client.list(resources.pods, {
+      namespace: system,
+      labelSelector,
+    });
+    const admits = items.find(({ status }) => before.front === `${status?.podIP}:8080`);
+    const name = admits?.metadata.name ?? "";
+    await cluster.client.delete(
+      resources.pods,
+      { namespace: system, name },
+      { gracePeriodSeconds: 0 },
+    );
+    const seen = JSON.parse(await asking) as { answered: number; most: number; late: number };
+    expect(seen.most).toBe(1);
+    expect(seen.answered).toBeGreaterThan(50);
+    expect(seen.late).toBeGreaterThan(10);
+    expect((await holder()).front).not.toBe(before.front);
   }, 240_000);
 
   test("changes between the two ways of serving lose no request to its Service", async () => {

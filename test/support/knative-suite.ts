@@ -58,6 +58,11 @@ export class KnativeTests {
     this.#platform = platform;
   }
 
+  /** Of its registry, where the suite's images are once `prepare` has ended: `<images>/helloworld:latest`. */
+  get images(): string {
+    return this.#images;
+  }
+
   /** What `test/config` of the suite installs, and its images. */
   async prepare(): Promise<void> {
     this.#images = await this.#pushImages();

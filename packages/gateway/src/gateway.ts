@@ -9,6 +9,7 @@ import {
   systemClock,
 } from "@spry/kube";
 import { Destination, type DestinationPolicy } from "./activation/destination.ts";
+import { Admission, type AdmissionOptions } from "./admission/admission.ts";
 import { PodsInUse } from "./activation/pods-in-use.ts";
 import { type Tally } from "./activation/tally.ts";
 import { createFrontServer } from "./http/front-server.ts";
@@ -23,6 +24,7 @@ import { CountsAccess, type TokenSource } from "./metrics/counts-access.ts";
 import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
 import { MemoryBudget } from "./request/memory-budget.ts";
 import { KnativeRoutes } from "./routing/knative-routes.ts";
+import { timeoutMsOf } from "./routing/revision-policy.ts";
 import { OwnHosts } from "./routing/own-hosts.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { ServiceRoutes } from "./routing/service-routes.ts";
@@ -53,6 +55,8 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   moreMetrics?: () => string;
   /** Serves the hosts of APIRules. */
   exposure?: ExposureOptions;
+  /** Keeps hard limits together with other gateways, from the first `listen` on; without it, each keeps them for itself. */
+  admission?: AdmissionOptions;
 }
 
 export interface ListenOptions {
@@ -103,8 +107,11 @@ export function createGateway(options: GatewayOptions): Gateway {
   const createDestination = (...[key, policy, tally]: NewDestination) =>
     new Destination(key, policy, settings, clock, tally, pods);
   const services = new ServiceRoutes(sources, { ...settings, createDestination });
-  const knative = new KnativeRoutes(sources, {
+  /** Made below: each of the two needs the other. */
+  const limits: { admission?: Admission } = {};
+  const knative: KnativeRoutes = new KnativeRoutes(sources, {
     ...settings,
+    admission: () => limits.admission,
     createDestination,
     tallyOf: (revision) => counts.tallyOf(revision),
     forget: (revision) => counts.forget(revision),
@@ -124,6 +131,23 @@ export function createGateway(options: GatewayOptions): Gateway {
       log,
       signal: stop.signal,
     });
+  const admission =
+    options.admission &&
+    new Admission(
+      {
+        client: options.client,
+        clock,
+        log,
+        token: options.countsToken,
+        limitedPods: () => knative.limitedPods(),
+        timeoutMsOf: (revision) => timeoutMsOf(sources.revisions.get(revision)),
+        counted: (revision, change) => counts.tallyOf(revision).inherited(change),
+        changed: (revision) => knative.admissionChanged(revision),
+      },
+      options.admission,
+    );
+  if (admission) limits.admission = admission;
+  const admitting = new AbortController();
   const ready = allOf(sources.ready, exposed?.ready);
   const memory = new MemoryBudget(settings.maxHeldBytes);
   let isListening = false;
@@ -139,6 +163,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         metrics,
         memory,
         broken,
+        admission,
         settings,
         clock,
         log,
@@ -157,6 +182,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       const secure = exposed && (await exposed.listen(front, address));
       const accept = (socket: Socket, entrance: Entrance) => front.accept(socket, entrance);
       const inside = isListening ? undefined : options.inside;
+      // Not before its routes are known: what a predecessor has under way is looked for among them.
+      const admitted = isListening
+        ? undefined
+        : ready.then(async () => await admission?.run(admitting.signal));
       isListening = true;
       const entrances =
         inside && new Entrances({ slices: sources.slices, clock, log, accept }, inside);
@@ -165,6 +194,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         httpsPort: secure?.port,
         async close() {
           front.leave();
+          admitting.abort();
           const { leaveMs, drainMs = defaultDrainMs } = options;
           if (leaveMs !== undefined) {
             const vacated = entrances?.vacated(leaveMs + maxVacateMs);
@@ -172,6 +202,8 @@ export function createGateway(options: GatewayOptions): Gateway {
           }
           const alongside = allOf(entrances?.close(), secure?.close(drainMs));
           await drain(server, tunnels, drainMs, clock, alongside);
+          await Promise.race([admitted, sleep(clock, maxVacateMs)]);
+          await admission?.close();
           stop.abort();
           routes.close();
         },
@@ -184,7 +216,18 @@ export function createGateway(options: GatewayOptions): Gateway {
         hasRevision: (key: ObjectKey) => sources.revisions.get(key) !== undefined,
       };
       const { moreMetrics } = options;
-      const deps = { metrics, existing, moreMetrics, counts, access, ready, pods, broken, clock };
+      const deps = {
+        metrics,
+        existing,
+        moreMetrics,
+        counts,
+        access,
+        ready,
+        pods,
+        broken,
+        admission,
+        clock,
+      };
       const server = createAdminServer(deps, isLoopback(address.host));
       const port = await listen(server, address);
       return { port, close: () => drain(server, [], 0, clock) };

@@ -1,5 +1,6 @@
 /** The request path: from a host name to a ready Pod of the Function, and back. */
 export { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "./gateway.ts";
+export { admissionLeaseName, type AdmissionOptions } from "./admission/admission.ts";
 export { type ExposureOptions } from "./exposure/exposure.ts";
 export { type InsideOptions } from "./inside/entrances.ts";
 export { type Listening } from "./http/listening.ts";

@@ -26,6 +26,8 @@ export interface LeaderElectionOptions {
 
 /** How much longer than the retry period a candidate may pause, so that not all come at once. */
 const jitterFactor = 1.2;
+/** For reading the Lease before it is given back. */
+const releaseMs = 5_000;
 
 /**
  * Waits until this candidate holds the Lease, then runs `lead` for as long as it does. Resolves when
@@ -34,11 +36,12 @@ const jitterFactor = 1.2;
  * awaited; if the Lease was lost, only until another candidate can lead.
  *
  * What `lead` does goes through the client that it is given: its writes are refused from the renew
- * deadline on, so that a leader which was cut off or stood still writes nothing after its successor.
+ * deadline on, so that a leader which was cut off or stood still writes nothing after its successor. What else
+ * only a leader may do asks `isHeld` first.
  */
 export async function runAsLeader(
   options: LeaderElectionOptions,
-  lead: (signal: AbortSignal, client: KubeClient) => Promise<void>,
+  lead: (signal: AbortSignal, client: KubeClient, isHeld: () => boolean) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   const elector = new Elector(options);
@@ -48,7 +51,8 @@ export async function runAsLeader(
     const lost = new AbortController();
     const ended = new AbortController();
     const client = fenced(options.client, elector, lost.signal);
-    const leading = lead(AbortSignal.any([signal, lost.signal]), client).finally(() =>
+    const isHeld = () => elector.isHeld;
+    const leading = lead(AbortSignal.any([signal, lost.signal]), client, isHeld).finally(() =>
       ended.abort(),
     );
     // Its failure is thrown below, once the renewing has ended.
@@ -141,17 +145,17 @@ class Elector {
       await this.#tryHold(AbortSignal.any([signal, deadline.signal]));
       cancel();
       if (signal.aborted) return undefined;
-      if (!this.#isHeld) return new Error(`leading: ${this.#overdue}`);
+      if (!this.isHeld) return new Error(`leading: ${this.#overdue}`);
     }
     return undefined;
   }
 
   /** Throws when the last renewal is so long ago that others may soon lead. */
   assertHeld(): void {
-    if (!this.#isHeld) throw new Error(`refusing to write: ${this.#overdue}`);
+    if (!this.isHeld) throw new Error(`refusing to write: ${this.#overdue}`);
   }
 
-  get #isHeld(): boolean {
+  get isHeld(): boolean {
     return this.clock.now() - this.#renewedAt < this.#renewDeadlineMs;
   }
 
@@ -161,11 +165,13 @@ class Elector {
 
   /** Empties the Lease, so that the next candidate need not wait for its end. */
   async release(): Promise<void> {
-    const lease = this.#lease;
-    if (lease?.spec?.holderIdentity !== this.#options.identity) return;
-    const now = microTime(this.clock);
-    const spec = { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1, renewTime: now };
+    if (this.#lease?.spec?.holderIdentity !== this.#options.identity) return;
     try {
+      // The leader may have written to its metadata.
+      const lease = await this.#read(AbortSignal.timeout(releaseMs));
+      if (lease?.spec?.holderIdentity !== this.#options.identity) return;
+      const now = microTime(this.clock);
+      const spec = { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1, renewTime: now };
       await this.#options.client.update(resources.leases, { ...lease, spec });
     } catch (error) {
       this.#log.warn({ error: messageOf(error) }, "releasing the lease");

@@ -191,6 +191,55 @@ describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
       rowMs,
     );
 
+    test(
+      "service apply, revisions, routes and domains of an image",
+      async () => {
+        const ofDice = "get ksvc dice -o jsonpath={.spec.template.spec.containers[0].image}";
+        const image = await platform.k(ofDice);
+        const apply = ["service", "apply", "applied", "--image", image, "--port", "8080"];
+        expect(await kn(...apply, "--env", "A=1")).toContain("created");
+        expect(await kn(...apply, "--env", "A=2", "--scale-max", "2")).toContain("applied-00002");
+        expect(await kn(...apply, "--env", "A=2", "--scale-max", "2")).toContain("No changes");
+        const described = await kn("service", "describe", "applied");
+        expect(described).toMatch(/100%\s+@latest \(applied-00002\) \[2\]/);
+        expect(await kn("route", "list")).toMatch(
+          /^applied\s+http:\/\/applied\.default\S+\s+True$/m,
+        );
+        expect(await kn("route", "describe", "applied")).toMatch(/^Service:\s+applied$/m);
+        const first = await kn("revision", "describe", "applied-00001");
+        expect(first).toMatch(/^Service:\s+applied$/m);
+        expect(first).toContain("A=1");
+        await kn("revision", "delete", "applied-00001", "--wait");
+        expect(await kn("revision", "list", "-s", "applied")).not.toContain("applied-00001");
+        await kn("domain", "create", "applied.shop.example", "--ref", "ksvc:applied");
+        expect(await kn("domain", "list")).toMatch(/^applied\.shop\.example\s.*\sTrue/m);
+        const domain = await kn("domain", "describe", "applied.shop.example");
+        expect(domain).toMatch(/^Name:\s+applied\.shop\.example$/m);
+        expect(domain).toMatch(/Name:\s+applied$/m);
+        await kn("domain", "update", "applied.shop.example", "--ref", "ksvc:dice");
+        await kn("domain", "delete", "applied.shop.example");
+        await kn("service", "delete", "applied", "--wait");
+      },
+      rowMs,
+    );
+
+    test.each([
+      [["--concurrency-limit", "2000"], "expected 0 <= 2000 <= 1000"],
+      [["--annotation", "autoscaling.knative.dev/target=0"], "should be at least 0.01"],
+      [["--port", "h3:8080"], "h3"],
+      [["--scale-min", "3", "--scale-max", "2"], "max-scale=2 is less than min-scale=3"],
+    ])(
+      "what cannot be served is refused in Knative's words: %s",
+      async (flags, message) => {
+        const args = ["service", "create", "wrong", "--image", "example.com/any:1", ...flags];
+        const command = ["--kubeconfig", platform.kubeconfig, ...args];
+        const { code, stderr } = await run(knativeProgram("kn"), command);
+        expect(code).toBe(1);
+        expect(stderr).toContain(message);
+      },
+      rowMs,
+    );
+
     test("revision list shows what has which part of the traffic", async () => {
       const rows = (await kn("revision", "list")).split("\n");
       expect(rows[1]).toMatch(/^dice-00002\s+dice\s+100%\s+2\s.*\sTrue\s*$/);

@@ -11,6 +11,8 @@ import { leaveMs, runProgram, untilAborted } from "./program.ts";
 /** Together with `leaveMs`, and as long again for EndpointSlices, less than the Pod's grace period of 30 s. */
 const drainMs = 18_000;
 
+const ports = { front: 8080, admin: 8090 };
+
 const log = createLogger({ name: "gateway" });
 
 void runProgram(log, async (signal) => {
@@ -18,6 +20,10 @@ void runProgram(log, async (signal) => {
   const own = process.env["POD_IP"];
   const namespace = textIn(process.env, "POD_NAMESPACE");
   const countsToken = () => readCountsToken(client, namespace);
+  // Of several gateways, one keeps the hard limits of Revisions (ADR 0030).
+  const admission = own
+    ? { namespace, front: `${own}:${ports.front}`, admin: `${own}:${ports.admin}` }
+    : undefined;
   const inside = own ? { own: [own], bind: "0.0.0.0" } : undefined;
   // The port that clients see is the Service's.
   const exposure = {
@@ -39,9 +45,14 @@ void runProgram(log, async (signal) => {
     countsToken,
     exposure,
     ...(inside && { inside }),
+    ...(admission && { admission }),
   });
-  const admin = await gateway.listenAdmin({ host: "0.0.0.0", port: 8090 });
-  const server = await gateway.listen({ host: "0.0.0.0", port: 8080, https: { port: 8443 } });
+  const admin = await gateway.listenAdmin({ host: "0.0.0.0", port: ports.admin });
+  const server = await gateway.listen({
+    host: "0.0.0.0",
+    port: ports.front,
+    https: { port: 8443 },
+  });
   await gateway.ready;
   log.info({ port: server.port, httpsPort: server.httpsPort }, "the gateway listens");
   await untilAborted(signal);

@@ -6,6 +6,7 @@ import {
   istioGateways,
   knative,
 } from "@spry/function";
+import { admissionLeaseName } from "@spry/gateway";
 import { gatewayPorts } from "@spry/serving";
 import { countsTokenName } from "../in-cluster/counts-token.ts";
 import { rule, type Rule } from "./access.ts";
@@ -42,10 +43,16 @@ export const gatewayExposureRules = [
   },
 ];
 
-/** In Spry's own namespace: the certificates that Gateways name, the scaler's token, and no other Secret. */
+/** In Spry's own namespace: the certificates that Gateways name, the scaler's token, and no other Secret; a Lease. */
 export const gatewayNamespaceRules: Rule[] = [
   { ...rule("", ["secrets"], "get"), resourceNames: [countsTokenName] },
   { ...rule("", ["secrets"], "get", "list", "watch"), resourceNames: [certificatesSecretName] },
+  // By which one of several gateways keeps hard limits. What creates has no name yet.
+  rule("coordination.k8s.io", ["leases"], "create"),
+  {
+    ...rule("coordination.k8s.io", ["leases"], "get", "list", "watch", "update"),
+    resourceNames: [admissionLeaseName],
+  },
 ];
 
 /** Where callers in the cluster reach Services that are served on demand: a port for each (ADR 0018). */

@@ -2,6 +2,7 @@ import { type Clock, type ObjectKey } from "@spry/kube";
 import { type AttemptLimits } from "../attempt/attempt.ts";
 import { Backend, type BackendSettings } from "../attempt/backend.ts";
 import {
+  admissionUnreachable,
   backendUnreachable,
   concurrencyExceeded,
   type ErrorResponse,
@@ -31,6 +32,8 @@ export interface DestinationPolicy {
   concurrency: number | undefined;
   /** How long a request waits for a place at a Pod; undefined: as long as the gateway allows. */
   maxWaitMs?: number | undefined;
+  /** Whether the owner's limit holds for all gateways together (ADR 0030). */
+  isExact?: boolean;
   limits?: AttemptLimits | undefined;
   /** How long other addresses are tried after a Pod has refused a connection. */
   unreachablePatienceMs: number;
@@ -64,6 +67,10 @@ export class Destination {
   readonly #line: WaitingLine;
   readonly #pods: PodsInUse | undefined;
   #backends: Backend[] = [];
+  /** They are not among the addresses any more, and have requests under way. */
+  readonly #leaving = new Map<string, Backend>();
+  #reservations: ReadonlyMap<string, number> = new Map();
+  #forwards = false;
   /** Where the search for the least loaded begins, so that equals take turns. */
   #turn = 0;
   #cancelReview = () => {};
@@ -89,6 +96,10 @@ export class Destination {
   get hasBackends(): boolean {
     return this.#backends.length > 0;
   }
+  /** Whether requests go to another gateway, which counts them. */
+  get forwards(): boolean {
+    return this.#forwards;
+  }
   /** Requests that wait for a place. */
   get waiting(): number {
     return this.#line.size;
@@ -111,7 +122,10 @@ export class Destination {
   /** Gives a place back; the request that has waited longest gets it. */
   release(backend: Backend): void {
     backend.active--;
-    if (backend.retired && backend.active === 0) this.#pods?.ended(backend);
+    if (backend.retired && backend.active === 0) {
+      this.#pods?.ended(backend);
+      if (this.#leaving.get(backend.address) === backend) this.#leaving.delete(backend.address);
+    }
     if (this.#line.size > 0) this.#serve();
   }
 
@@ -143,23 +157,42 @@ export class Destination {
     return place;
   }
 
-  /** Replaces the addresses; Pods that are still among them keep their connections. */
-  update(addresses: readonly string[], options: { isH2c?: boolean } = {}): void {
-    const { isH2c = false } = options;
+  /** Places of Pods, by `host:port`, that requests of another gateway take. */
+  reserve(reservations: ReadonlyMap<string, number>): void {
+    this.#reservations = reservations;
+  }
+
+  /**
+   * Replaces the addresses; Pods that are still among them keep their connections, and one that comes back has the requests that it
+   * had. `isPeer`: it is another gateway's, which admits.
+   */
+  update(addresses: readonly string[], options: { isH2c?: boolean; isPeer?: boolean } = {}): void {
+    const { isH2c = false, isPeer = false } = options;
     const known = new Map(this.#backends.map((backend) => [backend.address, backend]));
+    const isSame = (backend: Backend | undefined): backend is Backend =>
+      backend?.isH2c === isH2c && backend.isPeer === isPeer;
+    this.#forwards = isPeer;
     this.#backends = addresses.map((address) => {
       const backend = known.get(address);
-      if (backend?.isH2c === isH2c) {
+      if (isSame(backend)) {
         known.delete(address);
         return backend;
       }
-      const created = new Backend(address, this.#settings, this.#clock, isH2c);
+      const back = this.#leaving.get(address);
+      if (isSame(back)) {
+        this.#leaving.delete(address);
+        back.revive();
+        this.#pods?.returned(back);
+        return back;
+      }
+      const created = new Backend(address, this.#settings, this.#clock, { isH2c, isPeer });
       this.#pods?.entered(created);
       return created;
     });
     for (const gone of known.values()) {
       gone.retire();
       this.#pods?.left(gone);
+      if (gone.active > 0) this.#leaving.set(gone.address, gone);
     }
     if (known.size > 0 && !this.hasBackends) this.tally?.stranded();
     this.review();
@@ -210,11 +243,16 @@ export class Destination {
 
   #leastLoaded(): Backend | undefined {
     const backends = this.#backends;
-    const max = Math.min(this.policy.concurrency ?? Infinity, this.#settings.maxConcurrency);
+    const { maxConcurrency } = this.#settings;
+    // A gateway that admits keeps the limit of Pods itself.
+    const limit = this.#forwards ? Infinity : (this.policy.concurrency ?? Infinity);
+    const max = Math.min(limit, maxConcurrency);
     let best: Backend | undefined;
     for (let i = 0; i < backends.length; i++) {
       const backend = backends[(this.#turn + i) % backends.length];
-      if (!backend || backend.active >= max || backend.isSuspect) continue;
+      if (!backend || backend.isSuspect) continue;
+      const reserved = this.#reservations.get(backend.address) ?? 0;
+      if (backend.active + reserved >= max) continue;
       if (!best || backend.active < best.active) best = backend;
     }
     return best;
@@ -236,6 +274,15 @@ export class Destination {
     if (suspects.length < this.#backends.length) {
       const patienceMs = Math.min(policy.maxWaitMs ?? Infinity, this.#settings.maxWaitMs);
       return { patienceMs, otherwise: this.#busy(), retryAt: earliest(suspects) };
+    }
+    if (this.#forwards) {
+      // Another one will admit instead of it.
+      const patienceMs = policy.maxWaitMs ?? this.#settings.maxWaitMs;
+      return {
+        patienceMs,
+        otherwise: admissionUnreachable(policy.name),
+        retryAt: earliest(suspects),
+      };
     }
     return {
       patienceMs: policy.unreachablePatienceMs,

@@ -17,6 +17,12 @@ export class PodsInUse {
     this.#ready.set(ip, (this.#ready.get(ip) ?? 0) + 1);
   }
 
+  /** One that has left, with requests under way, gets new ones again. */
+  returned(backend: Backend): void {
+    this.ended(backend);
+    this.entered(backend);
+  }
+
   left(backend: Backend): void {
     const ip = ipOf(backend.address);
     const others = (this.#ready.get(ip) ?? 1) - 1;

@@ -51,6 +51,12 @@ export class Tally {
     this.#changed(false);
   }
 
+  /** Requests that another gateway has sent to Pods and cannot report any more: so many more of them, or fewer. */
+  inherited(change: number): void {
+    this.#count(change, 0);
+    this.#changed(false);
+  }
+
   /** Totals as of now; `load` is the sum of (active + waiting) × milliseconds. */
   read(): { at: number; active: number; waiting: number; requests: number; load: number } {
     this.#count(0, 0);

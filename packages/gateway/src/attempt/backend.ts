@@ -54,6 +54,7 @@ export class Backend {
   readonly #settings: BackendSettings;
   readonly #clock: Clock;
   readonly #isH2c: boolean;
+  readonly isPeer: boolean;
   readonly #idle: Connection[] = [];
   #suspectUntil = 0;
   #hasResponded = false;
@@ -61,9 +62,15 @@ export class Backend {
   /** Requests that it has been given and that have not ended; counted by its destination. */
   active = 0;
 
-  /** `isH2c`: it speaks HTTP/2 over clear text, with prior knowledge. */
-  constructor(address: string, settings: BackendSettings, clock: Clock, isH2c = false) {
+  /** `isH2c`: it speaks HTTP/2 over clear text, with prior knowledge; `isPeer`: it is a gateway, which has a Pod for the request. */
+  constructor(
+    address: string,
+    settings: BackendSettings,
+    clock: Clock,
+    { isH2c = false, isPeer = false } = {},
+  ) {
     this.#isH2c = isH2c;
+    this.isPeer = isPeer;
     this.address = address;
     this.#settings = settings;
     this.#clock = clock;
@@ -120,6 +127,11 @@ export class Backend {
   retire(): void {
     this.#retired = true;
     for (const connection of this.#idle.splice(0)) closeQuietly(connection);
+  }
+
+  /** It is among its destination's addresses again, with the requests that it still has. */
+  revive(): void {
+    this.#retired = false;
   }
 
   /** An idle connection that the Pod or its timeout has closed is not worth keeping. */

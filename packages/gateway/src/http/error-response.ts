@@ -210,6 +210,12 @@ export const overloaded = (name: string): ErrorResponse => ({
 });
 
 /** The same for a limit that its owner has set (RFC 6585 section 4). */
+export const admissionUnreachable = (name: string): ErrorResponse => ({
+  status: 503,
+  reason: "AdmissionUnreachable",
+  message: `the gateway that keeps the concurrency limit of ${name} does not answer; retry later`,
+});
+
 export const concurrencyExceeded = (name: string, limit: number): ErrorResponse => ({
   status: 429,
   reason: "ConcurrencyLimitExceeded",

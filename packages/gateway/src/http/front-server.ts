@@ -9,7 +9,15 @@ import { withCorsOf } from "../exposure/answers.ts";
 import { exposedHost, isSecure, passExposed } from "../exposure/filters.ts";
 import { Exchange } from "../request/exchange.ts";
 import { indexPage } from "../pages/index-page.ts";
-import { entryFilters, type Outcome, ownHost, pass, routeFilters } from "../request/filters.ts";
+import { admittedHere, wantedRevision } from "../admission/peer-requests.ts";
+import {
+  entryFilters,
+  head,
+  type Outcome,
+  ownHost,
+  pass,
+  routeFilters,
+} from "../request/filters.ts";
 import { type Passage, type RequestDeps, type UpgradeSocket } from "../request/passage.ts";
 import { logAccess, logRefusal } from "./access-log.ts";
 import {
@@ -96,6 +104,14 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     const answer = withRequestId(withCorsOf(error, exposed), passage.requestId);
     sendErrorResponse(request, response, answer, isPublic || exposed !== undefined);
   };
+  /** What another gateway has found to be in order. */
+  const admit = async (passage: Passage) => {
+    passage.key = passage.peerRevision ?? "";
+    const error = pass([head, admittedHere], passage, deps);
+    if (!error && passage.destination)
+      return await new Exchange(deps, passage, passage.destination).run();
+    if (error && error !== "handled") reject(passage, error);
+  };
   const handle = async (
     request: ClientRequest,
     response: ClientResponse,
@@ -120,12 +136,14 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       prefix: "",
       key: entrance?.service ?? "",
       isExternal: entrance === undefined,
+      peerRevision: wantedRevision(request, deps),
       isSecure: isSecure(request),
       exposed: undefined,
       route: undefined,
       destination: undefined,
     };
     if (options.accessLog) logAccess(deps, passage);
+    if (passage.peerRevision !== undefined) return await admit(passage);
     const malformed = pass(entryFilters, passage, deps);
     if (malformed === "handled") return;
     if (malformed) {

@@ -1,6 +1,9 @@
 import * as http from "node:http";
+import { type Socket } from "node:net";
 import { brokenPath, countsPath, drainedPath } from "@spry/function";
 import { type Clock } from "@spry/kube";
+import { type Admission } from "../admission/admission.ts";
+import { admissionsPath, admissionsProtocol, gatewayHeader } from "../admission/witness.ts";
 import { type PodsInUse } from "../activation/pods-in-use.ts";
 import { type BrokenRequests } from "../attempt/broken-requests.ts";
 import { type Counts, type CountsWriter } from "./counts.ts";
@@ -13,6 +16,8 @@ const maxUnreadBytes = 4 * 1024 ** 2;
 const headTimeoutMs = 5_000;
 /** What programs of this machine call a loopback address, a port aside. */
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
+
+const maxIdentityLength = 128;
 
 interface Page {
   status: number;
@@ -29,6 +34,7 @@ export interface AdminServerDeps {
   ready: Promise<void>;
   pods: PodsInUse;
   broken: Pick<BrokenRequests, "take">;
+  admission: Admission | undefined;
   clock: Clock;
 }
 
@@ -45,7 +51,7 @@ export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): h
     requestTimeout: headTimeoutMs,
     connectionsCheckingInterval: headTimeoutMs,
   };
-  return http.createServer(options, (request, response) => {
+  const server = http.createServer(options, (request, response) => {
     const { url = "", headers } = request;
     const send = ({ status, body }: Page) => {
       const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
@@ -72,6 +78,31 @@ export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): h
     };
     void answer();
   });
+  server.on("upgrade", (request, socket: Socket) => void listenToAdmissions(deps, request, socket));
+  return server;
+}
+
+/** Another gateway wants to hear what is under way at Pods with hard limits. */
+async function listenToAdmissions(
+  { access, admission }: AdminServerDeps,
+  { url, headers }: http.IncomingMessage,
+  socket: Socket,
+): Promise<void> {
+  socket.on("error", () => socket.destroy());
+  // Of a server, it would stay half open.
+  socket.once("end", () => socket.destroy());
+  const identity = headers[gatewayHeader];
+  const isMeant = url === admissionsPath && headers.upgrade === admissionsProtocol;
+  const isAllowed = isMeant && (await access.allows(headers.authorization));
+  const end = (status: string) =>
+    socket.resume().end(`HTTP/1.1 ${status}\r\nconnection: close\r\n\r\n`);
+  if (!isAllowed || typeof identity !== "string" || identity.length > maxIdentityLength)
+    return void end(isMeant ? "401 Unauthorized" : "404 Not Found");
+  const head = `upgrade: ${admissionsProtocol}\r\nconnection: Upgrade\r\n\r\n`;
+  socket.setTimeout(0);
+  if (admission?.mayListen !== true || socket.destroyed) return void end("503 Service Unavailable");
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${head}`);
+  admission.listen(identity, socket);
 }
 
 const misdirected: Page = {

@@ -1,5 +1,6 @@
 import { type Duplex } from "node:stream";
 import { type Destination } from "../activation/destination.ts";
+import { peerHeaders, refusedHeader } from "../admission/peer-requests.ts";
 import {
   Attempt,
   type AttemptFailure,
@@ -28,6 +29,9 @@ import { type Outcome } from "./filters.ts";
 import { type Passage, type RequestDeps } from "./passage.ts";
 import { type HeldBody, Placement } from "./placement.ts";
 import { collectBody, maxReplayableBytes, RequestBody } from "./request-body.ts";
+
+/** For the way to a gateway that admits, and back. */
+const peerGraceMs = 2_000;
 
 /**
  * One request from its arrival to its end: reads its body, has a `Placement` find a place at a Pod, sends it there by an
@@ -135,11 +139,24 @@ export class Exchange implements ResponseReceiver {
   }
 
   #send(backend: Backend): void {
-    this.#placement.occupy(backend);
+    const cleared = this.#placement.occupy(backend);
+    if (!cleared) return this.#dispatch(backend);
+    this.#sendOnce(cleared, backend).catch(() => this.#reply.breakOff());
+  }
+
+  async #sendOnce(cleared: Promise<boolean>, backend: Backend): Promise<void> {
+    const isCleared = await cleared;
+    if (this.#isOver) return;
+    if (isCleared) this.#dispatch(backend);
+    // Another gateway admits now, and this one's request has not been sent. Not at once, for this one to hear of it.
+    else await this.#seekAgain(false);
+  }
+
+  #dispatch(backend: Backend): void {
     const { request: received, host, path, prefix, upgrade } = this.#passage;
     const { isSecure, exposed, requestId } = this.#passage;
     const { method = "GET", headers } = received;
-    const { trustForwarded: trust } = this.#deps.settings;
+    const trust = this.#deps.settings.trustForwarded || this.#passage.peerRevision !== undefined;
     const changes = exposed?.requestHeaders;
     const sent = requestHeaders(received, { host, trust, isSecure, requestId, changes });
     const request: OutgoingRequest = {
@@ -147,7 +164,7 @@ export class Exchange implements ResponseReceiver {
       path,
       headers: this.#forBackend(backend, prefix ? withoutCookies(sent, prefix) : sent),
       body: this.#body instanceof RequestBody ? this.#body.open() : (this.#body ?? null),
-      limits: this.#limits(),
+      limits: this.#limits(backend),
     };
     if (upgrade) request.upgrade = headers.upgrade ?? "websocket";
     this.#attempt = new Attempt(backend, request, this, this.#deps.clock);
@@ -155,14 +172,17 @@ export class Exchange implements ResponseReceiver {
   }
 
   /** Servers of gRPC want to hear that trailers are understood; both ends of ours do (RFC 9110 section 10.1.4). */
-  #forBackend({ isH2c }: Backend, headers: string[]): string[] {
+  #forBackend({ isH2c, isPeer }: Backend, headers: string[]): string[] {
+    const { admission } = this.#deps;
+    if (isPeer && admission) headers.push(...peerHeaders(this.#destination.key, admission.token));
     if (isH2c && this.#passage.request.headers.te === "trailers") headers.push("te", "trailers");
     return headers;
   }
 
-  /** The rule's time limit, which `run` sees to, replaces the gateway's own. */
-  #limits(): AttemptLimits | undefined {
-    const { limits } = this.#destination.policy;
+  /** The rule's time limit, which `run` sees to, replaces the gateway's own. Another gateway keeps those of its Pods, once it has one. */
+  #limits({ isPeer }: Backend): AttemptLimits | undefined {
+    const { limits, maxWaitMs = 0 } = this.#destination.policy;
+    if (isPeer) return { startMs: maxWaitMs + (limits?.startMs ?? 0) + peerGraceMs };
     const startMs = this.#passage.exposed?.rule?.timeoutMs;
     return limits ?? (startMs === undefined ? undefined : { startMs });
   }
@@ -172,6 +192,8 @@ export class Exchange implements ResponseReceiver {
   }
 
   started(status: number, headers: ResponseHeaders): void {
+    if (this.#attempt?.backend.isPeer && headers[refusedHeader] !== undefined)
+      return this.#refusedByPeer();
     this.#reply.begin(status, headers, this.#placement.coldMs);
   }
 
@@ -215,6 +237,20 @@ export class Exchange implements ResponseReceiver {
     this.#respond(failureResponse(failure, this.#destination.policy.name, this.#deps.settings));
   }
 
+  /** It does not admit any more, or not yet: the request has not been handled. */
+  #refusedByPeer(): void {
+    this.#attempt?.abort();
+    this.failed({
+      code: "",
+      message: "the gateway does not admit",
+      method: this.#passage.request.method ?? "GET",
+      wasSent: false,
+      sinceSentMs: 0,
+      hasResponded: false,
+      isRetired: false,
+    });
+  }
+
   #noteBreak({ address }: Backend): void {
     const { requestId: id, path, request } = this.#passage;
     this.#deps.broken.note(address, { id, method: request.method ?? "GET", path });
@@ -223,6 +259,11 @@ export class Exchange implements ResponseReceiver {
   async #retry({ wasSent }: AttemptFailure): Promise<void> {
     this.#deps.metrics.retried++;
     if (wasSent) this.#breaks++;
+    await this.#seekAgain(wasSent);
+  }
+
+  /** `wasSent`: the Pod has accepted a connection. */
+  async #seekAgain(wasSent: boolean): Promise<void> {
     if (!this.#placement.lose(wasSent) || this.#refuse(this.#placement.follow())) return;
     const next = this.#placement.take() ?? (await this.#waitForPlace());
     if (next) this.#send(next);

@@ -39,6 +39,7 @@ function passage(headers: Record<string, string>, known: Partial<Passage> = {}):
     path: "",
     key: "",
     isExternal: false,
+    peerRevision: undefined,
     isSecure: false,
     exposed: undefined,
     route: undefined,

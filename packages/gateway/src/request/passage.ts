@@ -1,3 +1,4 @@
+import { type Admission } from "../admission/admission.ts";
 import { type Callers } from "../inside/callers.ts";
 import { type Socket } from "node:net";
 import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
@@ -32,6 +33,8 @@ export interface RequestDeps {
   metrics: GatewayMetrics;
   memory: MemoryBudget;
   broken: Pick<BrokenRequests, "note">;
+  /** Hard limits that are kept with other gateways; undefined where this is the only one. */
+  admission: Admission | undefined;
   settings: RequestSettings;
   clock: Clock;
   log: Logger;
@@ -73,6 +76,8 @@ export interface Passage {
   key: ObjectKey;
   /** Whether it was sent to the address for everybody, and not to one that only callers in the cluster are given. */
   readonly isExternal: boolean;
+  /** The Revision that another gateway sends it to this one for, which admits to it (ADR 0030). */
+  peerRevision: ObjectKey | undefined;
   /** Whether it has come over TLS. */
   readonly isSecure: boolean;
   exposed: Exposed | undefined;

@@ -2,6 +2,8 @@ import { type ObjectKey } from "@spry/kube";
 import { type Destination } from "../activation/destination.ts";
 import { type Seeker } from "../activation/waiting-line.ts";
 import { Backend } from "../attempt/backend.ts";
+import { type Admitted } from "../admission/admission.ts";
+import { admittedHere } from "../admission/peer-requests.ts";
 import { type ErrorResponse, outOfMemory } from "../http/error-response.ts";
 import { type Outcome, pass, routeFilters, routeOf } from "./filters.ts";
 import { type Passage, type RequestDeps } from "./passage.ts";
@@ -27,6 +29,9 @@ export class Placement implements Seeker {
   #isCold = false;
   #coldMs = 0;
   #isOver = false;
+  /** As what the scaler's tally has it here; undefined: another gateway counts it. */
+  #counted: "waiting" | "active" | undefined;
+  #admitted: Admitted | undefined;
 
   constructor(deps: RequestDeps, passage: Passage, destination: Destination) {
     this.#deps = deps;
@@ -45,8 +50,10 @@ export class Placement implements Seeker {
   }
 
   arrive(): void {
-    const { tally, hasBackends } = this.#destination;
-    tally?.arrived(!hasBackends);
+    const { tally, hasBackends, forwards } = this.#destination;
+    if (!tally || forwards || this.#counted) return;
+    this.#counted = "waiting";
+    tally.arrived(!hasBackends);
   }
 
   /** Enters the waiting line of its destination; returns why that cannot be. `heldBodyBytes` of its body are counted already. */
@@ -79,6 +86,8 @@ export class Placement implements Seeker {
         if (this.#isOver) return undefined;
         const outcome = this.follow();
         if (outcome) return outcome === "handled" ? undefined : outcome;
+        // What another gateway has counted so far may be this one's to count.
+        this.arrive();
         const free = this.take();
         if (free) return free;
       } else {
@@ -91,29 +100,41 @@ export class Placement implements Seeker {
 
   /** Routes may have changed since it has chosen its destination. Returns why it has none any more. */
   follow(): Outcome {
-    const route = routeOf(this.#passage, this.#deps.routes);
+    const isPeer = this.#passage.peerRevision !== undefined;
+    const route = isPeer ? undefined : routeOf(this.#passage, this.#deps.routes);
     if (route?.leadsTo(this.#destination) === true) return undefined;
-    const outcome = pass(routeFilters, this.#passage, this.#deps);
+    const outcome = isPeer
+      ? admittedHere(this.#passage, this.#deps)
+      : pass(routeFilters, this.#passage, this.#deps);
     if (outcome) return outcome;
     const { destination } = this.#passage;
     if (!destination) return "handled";
     if (destination !== this.#destination) {
       this.#destination.leave(this);
-      this.#destination.tally?.ended(false);
+      this.#countOut();
       this.#destination = destination;
       this.arrive();
     }
     return undefined;
   }
 
-  /** The request is about to be sent to the Pod. */
-  occupy(backend: Backend): void {
+  /** The request is about to be sent to the Pod: at once, or once that has resolved with true; with false, `lose` it. */
+  occupy(backend: Backend): Promise<boolean> | undefined {
     this.#backend = backend;
     // It may have entered the line, and found a place without waiting.
     this.#destination.leave(this);
     this.#letGo();
-    this.#destination.tally?.started();
+    if (backend.isPeer) this.#countOut();
+    else {
+      this.arrive();
+      if (this.#counted) this.#destination.tally?.started();
+      this.#counted &&= "active";
+    }
     if (this.#isCold && this.#coldMs === 0) this.#warmedUp();
+    const { policy, key } = this.#destination;
+    const isShared = policy.isExact === true && !backend.isPeer;
+    this.#admitted = isShared ? this.#deps.admission?.begin(key, backend.address) : undefined;
+    return this.#admitted?.cleared;
   }
 
   /** The Pod has failed the request, before that was sent or afterwards; false when it had no place at one. */
@@ -123,8 +144,12 @@ export class Placement implements Seeker {
     if (!backend) return false;
     if (!wasSent) backend.suspect();
     this.#backend = undefined;
+    this.#admitted?.end();
     this.#destination.release(backend);
-    this.#destination.tally?.stopped(!this.#destination.hasBackends);
+    if (this.#counted) {
+      this.#destination.tally?.stopped(!this.#destination.hasBackends);
+      this.#counted = "waiting";
+    } else this.arrive();
     return true;
   }
 
@@ -132,10 +157,16 @@ export class Placement implements Seeker {
   end(): void {
     this.#isOver = true;
     this.#letGo();
+    this.#admitted?.end();
     if (this.#backend) this.#destination.release(this.#backend);
     else this.#destination.leave(this);
-    this.#destination.tally?.ended(this.#backend !== undefined);
+    this.#countOut();
     this.#backend = undefined;
+  }
+
+  #countOut(): void {
+    if (this.#counted) this.#destination.tally?.ended(this.#counted === "active");
+    this.#counted = undefined;
   }
 
   /** While it waits. */

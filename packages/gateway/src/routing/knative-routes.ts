@@ -8,6 +8,7 @@ import {
   type TrafficTarget,
 } from "@spry/function";
 import { type Change, type EndpointSlice, type Informer, keyOf, type ObjectKey } from "@spry/kube";
+import { type Admission } from "../admission/admission.ts";
 import { type Destination, type DestinationPolicy } from "../activation/destination.ts";
 import { type Tally } from "../activation/tally.ts";
 import { addressesOf, serviceOfSlice } from "./endpoints.ts";
@@ -25,6 +26,8 @@ export interface KnativeSources {
 
 export interface KnativeRoutesOptions extends PolicySettings {
   createDestination(key: ObjectKey, policy: DestinationPolicy, tally?: Tally): Destination;
+  /** Hard limits that are kept with other gateways; undefined where this is the only one. */
+  admission(): Pick<Admission, "place" | "reservationsOf"> | undefined;
   /** The tally of a Revision's requests, the same whenever it is asked for. */
   tallyOf(revision: ObjectKey): Tally;
   /** The Revision has been deleted. */
@@ -79,6 +82,31 @@ export class KnativeRoutes {
   /** By `namespace/name` or `namespace/tag-name`; a Route's own name comes first. */
   find(key: ObjectKey): Route | undefined {
     return this.#entries.get(key)?.main ?? this.#tags.get(key);
+  }
+
+  revision(key: ObjectKey): Destination | undefined {
+    return this.#revisions.get(key)?.destination;
+  }
+
+  /** Every Pod of a Revision with a hard limit. */
+  *limitedPods(): Generator<{ revision: ObjectKey; pod: string; concurrency: number }> {
+    for (const [revision, { destination, service }] of this.#revisions) {
+      const { concurrency, isExact } = destination.policy;
+      if (!isExact || concurrency === undefined) continue;
+      const slices = this.#sources.slices.byIndex("service", service);
+      const { ready, ending } = addressesOf(slices, portOf);
+      for (const pod of [...ready, ...ending]) yield { revision, pod, concurrency };
+    }
+  }
+
+  /** Where requests to Revisions with a hard limit go has changed, for all or for one of them. */
+  admissionChanged(revision?: ObjectKey): void {
+    for (const key of revision === undefined ? this.#revisions.keys() : [revision]) {
+      const used = this.#revisions.get(key);
+      if (!used || used.destination.policy.isExact === false) continue;
+      this.#refresh(key);
+      if (revision === undefined) used.destination.reroute();
+    }
   }
 
   close(): void {
@@ -208,6 +236,7 @@ export class KnativeRoutes {
       return;
     }
     used.destination.policy = this.#policyOf(key);
+    if (this.#options.admission()) this.#refresh(key);
     used.destination.review();
   }
 
@@ -225,7 +254,18 @@ export class KnativeRoutes {
     const slices = this.#sources.slices.byIndex("service", used.service);
     // A Pod that is terminating gets nothing new: a request would rather start another one than be lost with it.
     const isH2c = slices.some(({ ports }) => ports?.some(speaksH2c));
-    used.destination.update(addressesOf(slices, portOf).ready, { isH2c });
+    const { ready } = addressesOf(slices, portOf);
+    const { destination } = used;
+    const admission = this.#options.admission();
+    const isKnown = this.#sources.revisions.get(key) !== undefined;
+    if (!admission || (isKnown && destination.policy.isExact === false))
+      return destination.update(ready, { isH2c });
+    const { place } = admission;
+    destination.reserve(admission.reservationsOf(key));
+    // Its limit is not known before it is.
+    if (!isKnown || place === undefined) destination.update([]);
+    else if (place === "own") destination.update(ready, { isH2c });
+    else destination.update([place.peer], { isH2c, isPeer: true });
   }
 }
 

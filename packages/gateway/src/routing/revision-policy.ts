@@ -28,12 +28,13 @@ export function revisionPolicy(
   settings: PolicySettings,
 ): DestinationPolicy {
   const name = `Revision ${key}`;
-  const { containerConcurrency = 0, timeoutSeconds } = read()?.spec ?? {};
-  const timeoutMs = (timeoutSeconds || defaultTimeoutSeconds) * 1000;
+  const { containerConcurrency = 0 } = read()?.spec ?? {};
+  const timeoutMs = timeoutMsOf(read());
   const maxWaitMs = Math.min(timeoutMs, settings.maxWaitMs);
   return {
     name,
     concurrency: containerConcurrency > 0 ? containerConcurrency : undefined,
+    isExact: containerConcurrency > 0,
     maxWaitMs,
     limits: limitsOf(read(), timeoutMs),
     // Its address may be published before its socket is open.
@@ -43,6 +44,11 @@ export function revisionPolicy(
     ),
     absence: () => revisionAbsence(name, read(), maxWaitMs, settings.readyWaitMs),
   };
+}
+
+/** How long a response may take to begin. */
+export function timeoutMsOf(revision: Revision | undefined): number {
+  return (revision?.spec.timeoutSeconds || defaultTimeoutSeconds) * 1000;
 }
 
 /** Knative's `timeoutSeconds` limits the time until the response begins, not that of its body. */

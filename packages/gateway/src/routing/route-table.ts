@@ -1,5 +1,6 @@
 import { type Function, type RouteTarget } from "@spry/function";
 import { type Informer, type ObjectKey } from "@spry/kube";
+import { type Destination } from "../activation/destination.ts";
 import { type ServiceTargets } from "../exposure/service-targets.ts";
 import { type KnativeRoutes } from "./knative-routes.ts";
 import { type Route } from "./route.ts";
@@ -43,6 +44,11 @@ export class RouteTable {
     const known =
       target.port === servicePort ? this.find(`${target.namespace}/${target.name}`) : undefined;
     return known ?? this.#targets.find(target);
+  }
+
+  /** Where requests to a Revision go that a Route names. */
+  revision(key: ObjectKey): Destination | undefined {
+    return this.#knative.revision(key);
   }
 
   /** Whether there is a route of this key, by whichever of its names and ports. */

@@ -27,6 +27,8 @@ export interface Answered {
 
 export interface Bench {
   readonly client: KubeClient;
+  /** For another gateway. */
+  readonly apiTransport: Transport;
   /** Between the gateway and the API server. */
   readonly network: Network;
   readonly port: number;
@@ -94,6 +96,7 @@ export async function startBench({
   const pods: TestPod[] = [];
   const bench: Bench = {
     client,
+    apiTransport: api.transport(),
     network,
     gateway,
     kit,
