@@ -101,6 +101,7 @@ export default defineConfig({
           include: ["test/attacks/**/*.test.ts"],
           exclude,
           setupFiles,
+          globalSetup: "test/support/shared-template.ts",
           ...wholePlatforms,
         },
       },

@@ -6,8 +6,8 @@ import { runFull, runGate } from "./suites.mjs";
 
 ensureInstalled();
 const [command, ...rest] = process.argv.slice(2);
-if (command === "gate") process.exit(runGate());
-if (command === "full") process.exit(runFull(rest));
+if (command === "gate") process.exit(await runGate());
+if (command === "full") process.exit(await runFull(rest));
 const node = node24();
 const module = (name, file) => [node, path.join(root, "node_modules", name, file)];
 const vitest = [...module("vitest", "vitest.mjs"), "run"];

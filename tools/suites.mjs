@@ -1,6 +1,6 @@
 // What is run before a change lands (the gate) and before a release (the full suite), part by part. Each part runs to
-// its end whatever the others did; one table and a last line with the sum tell how it went.
-import { spawnSync } from "node:child_process";
+// its end, or to its time limit, whatever the others did; one table and a last line with the sum report how it went.
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import path from "node:path";
@@ -11,19 +11,21 @@ const helm = path.join(cache, "spry", "helm", "helm");
 const isThere = (program) => spawnSync(program, ["version"], { stdio: "ignore" }).status === 0;
 const noGo = () => (isThere("go") ? undefined : "Go is not installed");
 
-/**
- * A part is npm commands, one after the other; `tests` writes a report that is counted. `env` is added to the environment, and
- * `lack` says why the part cannot run on this machine.
- */
+const defaultMinutes = 60;
 const npm = (script, ...args) => ({ command: ["npm", "run", "--silent", script, "--", ...args] });
 const tests = (script, ...args) => ({ ...npm(script, ...args), isCounted: true });
 const realCluster = npm("real-apiserver", "build", "--node");
 
+/**
+ * A part is npm commands, one after the other; `tests` writes a report that is counted. `env` is added to the environment, and
+ * `lack` says why the part cannot run on this machine. `minutes` is the time limit of all its steps: it only ends what would
+ * never end.
+ */
 export const parts = {
   lint: { steps: [npm("lint")] },
-  product: { steps: [tests("test")] },
+  product: { steps: [tests("test")], minutes: 120 },
   differential: { steps: [realCluster, tests("test:differential")], lack: noGo },
-  cluster: { steps: [realCluster, tests("test:cluster")], lack: noGo },
+  cluster: { steps: [realCluster, tests("test:cluster")], lack: noGo, minutes: 120 },
   journeys: {
     steps: [realCluster, tests("test:journeys")],
     env: { SPRY_TEST_ENGINE: "cluster" },
@@ -42,9 +44,11 @@ export const parts = {
       tests("test:foreign-tools"),
     ],
     lack: noGo,
+    // Its programs are built from their sources where they are not cached.
+    minutes: 240,
   },
-  attacks: { steps: [tests("test:attacks")] },
-  soak: { steps: [npm("bench", "soak")] },
+  attacks: { steps: [tests("test:attacks")], minutes: 120 },
+  soak: { steps: [npm("bench", "soak")], minutes: 180 },
 };
 
 /** Before a change lands: a sample of what needs a real cluster, the product whole. */
@@ -63,11 +67,11 @@ const gate = {
   },
 };
 
-/** Runs the gate; returns the exit code. */
+/** Runs the gate; resolves with the exit code. */
 export const runGate = () => run(gate, process.env);
 
-/** Runs the full suite, or the parts that are named; returns the exit code. */
-export function runFull(names) {
+/** Runs the full suite, or the parts that are named; resolves with the exit code. */
+export async function runFull(names) {
   const unknown = names.filter((name) => !(name in parts));
   if (unknown.length > 0) {
     console.error(
@@ -80,46 +84,101 @@ export function runFull(names) {
   return run(selected, { ...process.env, SPRY_TEST_FULL: "1" });
 }
 
-function run(selected, environment) {
+async function run(selected, environment) {
   const reports = mkdtempSync(path.join(tmpdir(), "spry-reports-"));
   const rows = [];
   for (const [name, part] of Object.entries(selected)) {
     const begin = performance.now();
     const lack = part.lack?.();
-    const counts = lack ? { passed: 0, failed: 0, skipped: 1 } : runPart(name, part);
-    rows.push({ name, ...counts, seconds: (performance.now() - begin) / 1000, lack });
+    const outcome = lack
+      ? { passed: 0, failed: 0, skipped: 1, note: `skipped: ${lack}` }
+      : await runPart(name, part);
+    rows.push({ name, ...outcome, seconds: (performance.now() - begin) / 1000 });
   }
   rmSync(reports, { recursive: true, force: true });
 
-  function runPart(name, { steps, env = {} }) {
+  async function runPart(name, { steps, env = {}, minutes = defaultMinutes }) {
     const counts = { passed: 0, failed: 0, skipped: 0 };
+    const deadline = performance.now() + minutes * 60_000;
+    let note;
     for (const [index, { command, isCounted }] of steps.entries()) {
       const report = path.join(reports, `${name.replaceAll(" ", "-")}-${index}.json`);
       const [program, ...args] = command;
       if (isCounted)
         args.push("--reporter=default", "--reporter=json", `--outputFile.json=${report}`);
       console.log(`\n== ${name}: ${command.join(" ")}`);
-      const { status } = spawnSync(program, args, {
+      const { status, signal, error, isLate } = await runInGroup([program, ...args], deadline, {
         cwd: root,
-        stdio: ["ignore", "inherit", "inherit"],
         env: { ...environment, ...env },
       });
+      if (isLate) note = `exceeded its time limit (${minutes} min)`;
+      else if (error) note = `could not be started: ${error.message}`;
+      else if (signal) note = `ended by ${signal}`;
       const counted = isCounted ? countOf(report) : undefined;
       if (counted) for (const key of Object.keys(counts)) counts[key] += counted[key];
       // A step that failed without a failed test: it could not run at all.
       if (status !== 0 && !counted?.failed) counts.failed++;
       if (status !== 0) break;
     }
-    return counts;
+    return { ...counts, note };
   }
 
   return summary(rows);
 }
 
-/** What the runner has written; undefined when it ended before. A file that cannot be loaded has no tests to count. */
+/**
+ * Runs a command as a process group of its own, which ends as a whole at the deadline, and with this program: neither a
+ * hanging part nor Ctrl-C leaves platforms behind.
+ */
+function runInGroup([program, ...args], deadline, options) {
+  // Node.js 20 runs this file: no Promise.withResolvers.
+  let resolve;
+  const promise = new Promise((settle) => (resolve = settle));
+  const child = spawn(program, args, {
+    ...options,
+    detached: true,
+    stdio: ["ignore", "inherit", "inherit"],
+  });
+  let isLate = false;
+  const end = (signal) => {
+    try {
+      process.kill(-child.pid, signal);
+    } catch {
+      // It has ended.
+    }
+  };
+  const timer = setTimeout(
+    () => {
+      isLate = true;
+      end("SIGTERM");
+      setTimeout(() => end("SIGKILL"), 30_000).unref();
+    },
+    Math.max(0, deadline - performance.now()),
+  );
+  const stop = () => {
+    end("SIGTERM");
+    process.exit(130);
+  };
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
+  const done = (outcome) => {
+    clearTimeout(timer);
+    for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, stop);
+    resolve({ isLate, ...outcome });
+  };
+  child.on("error", (error) => done({ status: null, error }));
+  child.on("exit", (status, signal) => done({ status, signal }));
+  return promise;
+}
+
+/** What the runner has written; undefined when it ended before or while it wrote. A file that cannot be loaded has no tests to count. */
 function countOf(report) {
   if (!existsSync(report)) return undefined;
-  const found = JSON.parse(readFileSync(report, "utf8"));
+  let found;
+  try {
+    found = JSON.parse(readFileSync(report, "utf8"));
+  } catch {
+    return undefined;
+  }
   return {
     passed: found.numPassedTests,
     failed: found.numFailedTests || found.numFailedTestSuites,
@@ -130,7 +189,7 @@ function countOf(report) {
 function summary(rows) {
   const sum = { passed: 0, failed: 0, skipped: 0 };
   console.log(`\n${"part".padEnd(20)}  passed  failed  skipped      time`);
-  for (const { name, passed, failed, skipped, seconds, lack } of rows) {
+  for (const { name, passed, failed, skipped, seconds, note } of rows) {
     sum.passed += passed;
     sum.failed += failed;
     sum.skipped += skipped;
@@ -138,9 +197,7 @@ function summary(rows) {
       String(count).padStart(6 + (index === 2)),
     );
     const time = `${Math.round(seconds)} s`.padStart(8);
-    console.log(
-      `${name.padEnd(20)}  ${cells.join("  ")}  ${time}${lack ? `  skipped: ${lack}` : ""}`,
-    );
+    console.log(`${name.padEnd(20)}  ${cells.join("  ")}  ${time}${note ? `  ${note}` : ""}`);
   }
   console.log(`\n${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped`);
   return sum.failed === 0 ? 0 : 1;

@@ -12,7 +12,8 @@ const kills = Number(process.env["SPRY_TEST_KILLS"] ?? rounds({ quick: 2, full: 
 let firstMs = 3_000;
 
 const gatewayPort = await freePort();
-const platform = new Platform({ args: ["--no-example", `--gateway-port=${gatewayPort}`] });
+const args = ["--no-example", `--gateway-port=${gatewayPort}`];
+const platform = new Platform({ args, isFirst: true });
 afterAll(() => platform.remove());
 
 test(`${kills} kills at moments of the start leave nothing that the next start, or \`spry down\`, does not see`, async () => {
@@ -58,7 +59,7 @@ test(`${kills} kills at moments of the start leave nothing that the next start, 
 test("nor do kills at moments of the very first start, with certificates and images half made", async () => {
   const moments = Math.ceil(kills / 3);
   for (let round = 0; round < moments; round++) {
-    const begun = new Platform();
+    const begun = new Platform({ isFirst: true });
     const starting = begun.start().catch(() => {});
     await pause((firstMs * (round + 1)) / (moments + 1));
     await begun.kill();

@@ -7,8 +7,14 @@ import { complete, templateVariable } from "./platform-template.ts";
 /** Of one platform alone: what its processes have, and where they listen. */
 const own = /^(node|logs|kubeconfig|endpoints\.json|gateway\..*)$/;
 
-/** Makes the template of `useTemplate` while the first files run; the function that it returns removes it. */
-export function offerTemplate(): () => Promise<void> {
+/**
+ * Makes the template of `useTemplate` while the first files run; the function that it returns removes it. One for all
+ * projects of a run; undefined where it does not pay.
+ */
+export function offerTemplate(): (() => Promise<void>) | undefined {
+  if (process.env[templateVariable]) return undefined;
+  // For files that are named it would cost what it saves.
+  if (process.argv.some((argument) => argument.endsWith(".test.ts"))) return undefined;
   const folder = mkdtempSync(path.join(tmpdir(), "spry-template-"));
   process.env[templateVariable] = folder;
   // Without it, each platform makes its own.

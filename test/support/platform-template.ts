@@ -13,8 +13,10 @@ export const complete = "complete";
  */
 export function useTemplate(dataDir: string, options: StartOptions): void {
   const folder = process.env[templateVariable];
-  const { args = ["--no-example"], dataDir: chosen, checkout, env, prefix, uid } = options;
-  const isOrdinary = [chosen, checkout, env, prefix, uid].every((each) => each === undefined);
+  const { args = ["--no-example"], dataDir: chosen, isFirst, checkout, env, prefix, uid } = options;
+  const isOrdinary = [chosen, isFirst, checkout, env, prefix, uid].every(
+    (each) => each === undefined,
+  );
   if (!folder || !isOrdinary) return;
   if (!args.includes("--no-example") || args.includes("--no-controller")) return;
   const template = path.join(folder, complete);

@@ -14,6 +14,8 @@ const main = path.join(root, "packages/cli/bin/spry.mjs");
 
 export interface StartOptions {
   dataDir?: string;
+  /** Starts as the first time on a machine, never from a template. */
+  isFirst?: boolean;
   /** Another checkout than this one, of an earlier version. */
   checkout?: string;
   args?: string[];

@@ -26,9 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("engine", engine);
   project.provide("noPlace", reason);
   project.provide("place", started?.place);
-  // For files that are named it would cost what it saves.
-  const isWhole = !process.argv.some((argument) => argument.endsWith(".test.ts"));
-  const template = engine === "machine" && isWhole ? offerTemplate() : undefined;
+  const template = engine === "machine" ? offerTemplate() : undefined;
   return async () => {
     await template?.();
     await started?.stop();
