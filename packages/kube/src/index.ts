@@ -36,6 +36,7 @@ export {
 export { type LeaderElectionOptions, runAsLeader } from "./leader-election.ts";
 export { type EventNote, EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
 export { ManualClock } from "./manual-clock.ts";
+export { type PullCredentials, pullCredentials } from "./pull-credentials.ts";
 export {
   type AdmissionRequest,
   type AdmissionResponse,

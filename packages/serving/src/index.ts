@@ -1,5 +1,5 @@
 /** Knative Serving API v1 without sidecars: Service, Configuration, Revision, Route, and the scaler that requests drive. */
-export { type GatewayAddressing, type ServingOptions } from "./options.ts";
+export { type DigestResolver, type GatewayAddressing, type ServingOptions } from "./options.ts";
 export { startServing } from "./start.ts";
 export { keepServing, type KeepServingOptions } from "./keep-serving.ts";
 

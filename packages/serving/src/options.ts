@@ -1,4 +1,4 @@
-import { type Clock, type KubeClient, type Logger } from "@spry/kube";
+import { type Clock, type KubeClient, type Logger, type Pod } from "@spry/kube";
 
 export interface ServingOptions {
   client: KubeClient;
@@ -16,11 +16,17 @@ export interface ServingOptions {
    * Reads an image's digest from its registry: `repository@sha256:…`, or undefined if it cannot be known. Without it, only images
    * that are named by digest have one in `status.containerStatuses`, and others run as they are named.
    */
-  resolveDigest?: (image: string, namespace: string) => Promise<string | undefined>;
+  resolveDigest?: DigestResolver;
   clock?: Clock;
   log?: Logger;
   signal: AbortSignal;
 }
+
+/** The Pods that will run the image: their namespace, ServiceAccount and `imagePullSecrets` say who may pull it. */
+export type DigestResolver = (
+  image: string,
+  pods: Pick<Pod, "metadata" | "spec">,
+) => Promise<string | undefined>;
 
 /** How a Service that is served by a Route has its place at the gateway (docs/adr/0018-serving-from-zero.md). */
 export type GatewayAddressing =

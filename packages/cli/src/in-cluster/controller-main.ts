@@ -24,6 +24,7 @@ import {
   prometheusMetrics,
   resources,
   runAsLeader,
+  systemClock,
   type Secret,
 } from "@spry/kube";
 import { keepServing } from "@spry/serving";
@@ -42,6 +43,7 @@ import { ensureRegistryKey } from "./registry-key.ts";
 import { leaveMs, runProgram, untilAborted } from "./program.ts";
 import { startPushServer } from "../push-server.ts";
 import { remarkOwnership } from "../serving-remark.ts";
+import { createDigestResolver } from "../image-digests.ts";
 import { createServingWebhooks } from "../serving-webhooks.ts";
 import { startStatusServer } from "../status-server.ts";
 import { useConfiguration } from "../use-configuration.ts";
@@ -166,6 +168,12 @@ async function lead(options: {
       countsToken: () => ensureCountsToken(client, namespace),
       callers: { kind: "port", addresses: () => gateways.addresses },
       domain: { name: "svc.cluster.local" },
+      resolveDigest: createDigestResolver({
+        client,
+        plain: () => [...environment.plainRegistries],
+        mayUseLoopback: false,
+        clock: systemClock,
+      }),
       onOwnership: (ownership) => remarkOwnership(remarks, ownership),
       log,
       signal,

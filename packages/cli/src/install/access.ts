@@ -57,7 +57,7 @@ export const clusterRules: Rule[] = [
   rule("", ["configmaps", "services"], "get", "list", "watch", "create", "patch", "delete"),
   rule("", ["pods"], "list", "watch"),
   rule("", ["secrets"], "get", "list", "watch", "create", "patch", "delete"),
-  rule("", ["serviceaccounts"], "list", "watch", "create", "patch"),
+  rule("", ["serviceaccounts"], "get", "list", "watch", "create", "patch"),
   rule("", ["events"], "list", "create", "patch"),
   rule("apps", ["deployments"], "get", "list", "watch", "create", "patch", "delete"),
   rule("apps", ["controllerrevisions"], "get", "list", "watch", "create", "patch", "delete"),
@@ -108,7 +108,6 @@ export const clusterRules: Rule[] = [
 export const namespaceRules: Rule[] = [
   rule("coordination.k8s.io", ["leases"], "get", "create", "update"),
   rule("", ["secrets"], "update"),
-  rule("", ["serviceaccounts"], "get"),
 ];
 
 export function accessObjects(namespace: string): InstalledObject[] {

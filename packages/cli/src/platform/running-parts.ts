@@ -23,7 +23,7 @@ import { gatewayAddressing } from "./gateway-addressing.ts";
 import { type GatewayProcess } from "./gateway-process.ts";
 import { openHostAuthority } from "./host-authority.ts";
 import { controllerIdentity } from "./identities.ts";
-import { createDigestResolver } from "./image-digests.ts";
+import { createDigestResolver } from "../image-digests.ts";
 import { announcePublisher } from "./publisher-service.ts";
 import { type SystemImages } from "./system-images.ts";
 import { systemNamespace } from "./system-objects.ts";
@@ -108,10 +108,12 @@ export function startParts(parts: RunningParts): Promise<unknown>[] {
       countsToken: () => counts.token,
       callers: gatewayAddressing(sandbox, gateway),
       domain: { name: "localhost", port: gateway.port },
-      resolveDigest: createDigestResolver(
-        { [pullAddress]: { url: foundation.registryUrl } },
-        systemClock,
-      ),
+      resolveDigest: createDigestResolver({
+        client: controllerClient,
+        mirrors: { [pullAddress]: { url: foundation.registryUrl } },
+        mayUseLoopback: true,
+        clock: systemClock,
+      }),
       onOwnership(ownership) {
         remarkOwnership(remarks, ownership);
         webhook.configureServing().catch((error: unknown) => {

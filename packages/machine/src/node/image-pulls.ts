@@ -1,11 +1,10 @@
 import { parseImageName } from "@spry/image";
-import { type Clock, messageOf } from "@spry/kube";
+import { type Clock, messageOf, type PullCredentials } from "@spry/kube";
 import { MissingInterpreterError } from "../sandbox/python-interpreter.ts";
 import { type LocalImage, type Sandbox } from "../sandbox/sandbox.ts";
 import { Backoff } from "./backoff.ts";
 import { type ContainerRun } from "./container-run.ts";
 import { type ImageStore } from "./images.ts";
-import { type PullCredentials } from "./pull-secrets.ts";
 
 interface Pull {
   running: boolean;

@@ -9,9 +9,9 @@ import {
   type RegistryEndpoint,
   type ResolvedImage,
 } from "@spry/image";
-import { type Clock, type Logger } from "@spry/kube";
+import { type Clock, type Logger, type PullCredentials } from "@spry/kube";
 import { type LocalImage } from "../sandbox/sandbox.ts";
-import { type PullCredentials } from "./pull-secrets.ts";
+
 import { firstDamagedFile, writeFileList } from "./file-list.ts";
 import {
   mayUse,

@@ -8,6 +8,7 @@ import {
   type Logger,
   messageOf,
   type Pod,
+  pullCredentials,
   resources,
   sleep,
   timestamp,
@@ -27,7 +28,6 @@ import { type ImageStore } from "./images.ts";
 import { isDone, mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
 import { PassLoop } from "./pass-loop.ts";
 import { PodTokens } from "./pod-tokens.ts";
-import { pullCredentials } from "./pull-secrets.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { VolumeError, writeVolumes } from "./volumes.ts";
 

@@ -9,6 +9,7 @@ import {
 } from "@spry/kube";
 import { type Caches } from "../caches.ts";
 import { type Settings } from "../settings/settings.ts";
+import { type DigestResolver } from "../options.ts";
 import { type Places } from "./places.ts";
 
 /** What every reconciler works with. */
@@ -23,7 +24,7 @@ export interface Context {
   /** Of Services at the gateway; undefined where callers inside have no way to it. */
   places?: Places | undefined;
   /** Reads the digest of an image from its registry; without it only images that name theirs have one in the status. */
-  resolveDigest?: ((image: string, namespace: string) => Promise<string | undefined>) | undefined;
+  resolveDigest?: DigestResolver | undefined;
 }
 
 /** Writes the status if it is another one. A conflict is thrown, and the next pass sees what was faster. */

@@ -14,12 +14,13 @@ export async function imageDigests(
   { metadata, spec, status }: Revision,
 ): Promise<{ statuses: Statuses; initStatuses: Statuses; byContainer: Digests }> {
   const byContainer = new Map<string, string>();
+  const pods = { metadata: { namespace: metadata.namespace ?? "" }, spec };
   const read = async (containers: readonly Container[] = [], known: Statuses = []) => {
     const statuses: Statuses = [];
     for (const { name, image = "" } of containers) {
       const before = known.find((each) => each.name === name)?.imageDigest;
       const own = image.includes("@sha256:") ? image : undefined;
-      const digest = before ?? own ?? (await resolveDigest?.(image, metadata.namespace ?? ""));
+      const digest = before ?? own ?? (await resolveDigest?.(image, pods));
       if (digest) byContainer.set(name, digest);
       statuses.push({ name, ...(digest ? { imageDigest: digest } : {}) });
     }

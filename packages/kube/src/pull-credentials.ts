@@ -1,4 +1,6 @@
-import { isNotFound, type KubeClient, type Pod, resources, type Secret } from "@spry/kube";
+import { type KubeClient } from "./client.ts";
+import { isNotFound } from "./errors.ts";
+import { type Pod, resources, type Secret } from "./resources.ts";
 
 export interface PullCredentials {
   /** Names of Secrets that are not there, or hold no credentials. */
@@ -21,7 +23,7 @@ type Auths = Record<string, { auth?: string; username?: string; password?: strin
  */
 export async function pullCredentials(
   client: KubeClient,
-  { metadata, spec }: Pod,
+  { metadata, spec }: Pick<Pod, "metadata" | "spec">,
 ): Promise<PullCredentials | undefined> {
   const { namespace = "" } = metadata;
   const own = spec?.imagePullSecrets ?? [];

@@ -1,7 +1,6 @@
 import { type ApiServer, createApiServer } from "@spry/apiserver";
-import { KubeClient, type Pod, resources } from "@spry/kube";
+import { KubeClient, type Pod, pullCredentials, resources } from "@spry/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { pullCredentials } from "./pull-secrets.ts";
 
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const secrets: Record<string, Record<string, unknown>> = {

@@ -1,0 +1,69 @@
+import { lookup } from "node:dns/promises";
+import { parseImageName, RegistryClient } from "@spry/image";
+import { type Clock, type KubeClient, pullCredentials } from "@spry/kube";
+import { type DigestResolver } from "@spry/serving";
+import { isInternal } from "@spry/source";
+
+/** A registry that has not responded is not queried again at every pass. */
+const pauseMs = 30_000;
+const timeoutMs = 10_000;
+const maxRemembered = 1_000;
+
+export interface DigestResolverOptions {
+  /** Reads the Pods' Secrets of registry credentials. */
+  client: KubeClient;
+  /** Registries under other names, by host. */
+  mirrors?: Readonly<Record<string, { url: string }>>;
+  /** Hosts that are spoken to without TLS. */
+  plain?: () => readonly string[];
+  /** False where the resolver is not on the machine that pulls: its own loopback is no registry of a tenant's then. */
+  mayUseLoopback: boolean;
+  clock: Clock;
+}
+
+/**
+ * The digest to which an image's tag points now, as `repository@sha256:…`, for Knative Services; undefined when its registry does not report
+ * it to who may pull for these Pods. Only the digest of what is a manifest leaves the resolver, and no reason: who names an
+ * image learns nothing of what else answers at its host.
+ */
+export function createDigestResolver(options: DigestResolverOptions): DigestResolver {
+  const { client, mirrors = {}, plain = () => [], mayUseLoopback, clock } = options;
+  const failures = new Map<string, number>();
+
+  const resolve: DigestResolver = async (image, pods) => {
+    const name = parseImageName(image);
+    if (!mirrors[name.host] && !mayUseLoopback) await assertNotInternal(name.host);
+    const credentials = await pullCredentials(client, pods);
+    const loginAt = (host: string) => credentials?.find(host, name.repository);
+    const registry = new RegistryClient({
+      resolve: (host) => mirrors[host] && { ...mirrors[host], ...loginAt(host) },
+      credentials: loginAt,
+      plain: plain(),
+      attempts: 2,
+    });
+    const { digest } = await registry.getManifest(name, { signal: AbortSignal.timeout(timeoutMs) });
+    return `${name.host}/${name.repository}@${digest}`;
+  };
+
+  return async (image, pods) => {
+    const key = `${pods.metadata.namespace}/${image}`;
+    const failedAt = failures.get(key);
+    if (failedAt !== undefined && clock.now() - failedAt < pauseMs) return undefined;
+    try {
+      return await resolve(image, pods);
+    } catch {
+      // Nodes report the reason when they pull the image.
+      if (failures.size >= maxRemembered) failures.clear();
+      failures.set(key, clock.now());
+      return undefined;
+    }
+  };
+}
+
+/** Throws where a registry's host (with a port, perhaps) leads to this Pod itself, its node or a cloud's metadata. */
+async function assertNotInternal(host: string): Promise<void> {
+  const { hostname } = new URL(`https://${host === "docker.io" ? "registry-1.docker.io" : host}`);
+  const addresses = await lookup(hostname.replace(/^\[|\]$/g, ""), { all: true });
+  if (addresses.some(({ address }) => isInternal(address)))
+    throw new Error(`${host} leads to an internal address`);
+}
