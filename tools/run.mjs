@@ -49,7 +49,14 @@ const steps = {
     [...vitest, "--project", "conformance", "test/conformance/tools", ...rest],
   ],
   "conformance-knative": [
-    [...vitest, "--project", "conformance", "test/conformance/tools/knative.full.test.ts", ...rest],
+    [
+      ...vitest,
+      "--project",
+      "conformance",
+      "test/conformance/tools/knative.full.test.ts",
+      "test/conformance/tools/knative-cluster.full.test.ts",
+      ...rest,
+    ],
   ],
   lint,
   check: [...lint, [...vitest, "--project", "unit", ...rest]],

@@ -34,6 +34,8 @@ export const parts = {
   "foreign-tools": {
     steps: [
       npm("foreign-tools"),
+      // Knative's own tests run on a cluster, too.
+      realCluster,
       ...(existsSync(helm)
         ? []
         : [

@@ -19,12 +19,37 @@ import {
 } from "../../tools/foreign-tools/knative.ts";
 import { type Platform } from "./platform.ts";
 
-/** Where the suite looks for what serves Routes; the port of nodes leads WebSockets to the gateway. */
-const ingress = (nodePort: number) => ({
+/** Where the suite looks for what serves Routes: a Service whose port of nodes leads to the gateway. */
+export const ingress = { name: "istio-ingressgateway", namespace: "istio-system" };
+const ingressService = (nodePort?: number) => ({
   apiVersion: "v1",
   kind: "Service",
-  metadata: { name: "istio-ingressgateway", namespace: "istio-system" },
+  metadata: ingress,
   spec: { type: "NodePort", ports: [{ name: "http2", port: 80, targetPort: 80, nodePort }] },
+});
+
+/** What the suite has to know of the platform that it runs on. */
+export interface KnativePlace {
+  readonly kubeconfig: string;
+  k(command: string, input?: string): Promise<string>;
+  /** A port of nodes that leads to the gateway whatever the Service says; otherwise Kubernetes chooses one. */
+  readonly nodePort?: number;
+  /** Where that port is. */
+  readonly nodeAddress: string;
+  /** `host:port` of a registry that everybody may write to and nodes pull from without TLS; otherwise one is started on loopback. */
+  readonly registry?: string;
+}
+
+/** The port of nodes is the gateway's own: nothing forwards NodePorts there. */
+export const onMachine = (platform: Platform): KnativePlace => ({
+  get kubeconfig() {
+    return platform.kubeconfig;
+  },
+  k: (command, input) => platform.k(command, input),
+  get nodePort() {
+    return Number(platform.gateway.port);
+  },
+  nodeAddress: "127.0.0.1",
 });
 
 /** A free port of the range that a Service of type NodePort may name: the tests of WebSockets ask such a one. */
@@ -49,13 +74,13 @@ export interface KnativeTest {
 }
 
 export class KnativeTests {
-  readonly #platform: Platform;
+  readonly #place: KnativePlace;
   readonly #scratch = mkdtempSync(path.join(tmpdir(), "spry-knative-"));
   #images = "";
   #close = async () => {};
 
-  constructor(platform: Platform) {
-    this.#platform = platform;
+  constructor(place: KnativePlace) {
+    this.#place = place;
   }
 
   /** Of its registry, where the suite's images are once `prepare` has ended: `<images>/helloworld:latest`. */
@@ -73,7 +98,6 @@ export class KnativeTests {
       metadata: { name, ...(namespace ? { namespace } : {}) },
       ...more,
     });
-    const { port } = this.#platform.gateway;
     const items = [
       ...namespaces.map((name) => named("Namespace", name, {})),
       named(
@@ -88,9 +112,16 @@ export class KnativeTests {
         { stringData: { testKey: "testValue" } },
         "serving-tests",
       ),
-      ingress(Number(port)),
+      ingressService(this.#place.nodePort),
     ];
-    await this.#platform.k("apply -f -", JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+    await this.#place.k("apply -f -", JSON.stringify({ apiVersion: "v1", kind: "List", items }));
+  }
+
+  /** One of the ConfigMaps in `knative-serving`. */
+  async configure(name: string, data: Record<string, string>): Promise<void> {
+    const metadata = { name, namespace: "knative-serving" };
+    const config = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
+    await this.#place.k("apply -f -", JSON.stringify(config));
   }
 
   async close(): Promise<void> {
@@ -107,11 +138,11 @@ export class KnativeTests {
           `-test.run=^Test${name}$`,
           "-test.v",
           `-test.timeout=${timeoutMs / 1000 - 10}s`,
-          `-kubeconfig=${this.#platform.kubeconfig}`,
+          `-kubeconfig=${this.#place.kubeconfig}`,
           `-dockerrepo=${this.#images}`,
           "-imagetemplate={{.Repository}}/{{.Name}}:{{.Tag}}",
           "-tag=latest",
-          "-ingressendpoint=127.0.0.1",
+          `-ingressendpoint=${this.#place.nodeAddress}`,
           "-disable-logstream",
           "-enable-alpha",
           "-enable-beta",
@@ -139,10 +170,7 @@ export class KnativeTests {
 
   /** As `ko` makes them: the program, and of its base the folder that everybody may write to. */
   async #pushImages(): Promise<string> {
-    const registry = createRegistry({ dir: path.join(this.#scratch, "registry") });
-    const server = await registry.listen({ host: "127.0.0.1", port: 0 });
-    this.#close = () => server.close().then(() => registry.close());
-    const host = `127.0.0.1:${server.port}`;
+    const host = this.#place.registry ?? (await this.#startRegistry());
     const client = new RegistryClient({ resolve: () => ({ url: `http://${host}` }) });
     for (const program of knativeImages) {
       const name = path.basename(program);
@@ -156,5 +184,12 @@ export class KnativeTests {
       await pushImage(client, image, parseImageName(`${host}/${name}:latest`));
     }
     return host;
+  }
+
+  async #startRegistry(): Promise<string> {
+    const registry = createRegistry({ dir: path.join(this.#scratch, "registry") });
+    const server = await registry.listen({ host: "127.0.0.1", port: 0 });
+    this.#close = () => server.close().then(() => registry.close());
+    return `127.0.0.1:${server.port}`;
   }
 }

@@ -57,7 +57,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await close();
-  registry.close();
+  await registry.close();
   await api.close();
 });
 

@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { knativeProgram } from "../../../tools/foreign-tools/knative.ts";
-import { freeNodePort, KnativeTests } from "../../support/knative-suite.ts";
+import { freeNodePort, KnativeTests, onMachine } from "../../support/knative-suite.ts";
 import { Platform } from "../../support/platform.ts";
 
 const lacks = [
@@ -19,7 +19,7 @@ const gatewayPort = await freeNodePort();
 const platform = new Platform({
   args: ["--no-example", "--sandbox=oci", `--gateway-port=${gatewayPort}`],
 });
-const suite = new KnativeTests(platform);
+const suite = new KnativeTests(onMachine(platform));
 const image = (name: string) => `${suite.images}/${name}:latest`;
 
 async function apply(name: string, yaml: string): Promise<void> {

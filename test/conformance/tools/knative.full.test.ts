@@ -5,7 +5,15 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { knativeProgram } from "../../../tools/foreign-tools/knative.ts";
-import { freeNodePort, KnativeTests } from "../../support/knative-suite.ts";
+import { freeNodePort, KnativeTests, onMachine } from "../../support/knative-suite.ts";
+import {
+  api,
+  deleteAtOnce,
+  endToEnd,
+  features,
+  ofTheirOwn,
+  runtime,
+} from "../../support/knative-rows.ts";
 import { functionManifest, Platform, run } from "../../support/platform.ts";
 
 const lacks = [
@@ -15,111 +23,17 @@ const lacks = [
 const title = (what: string) => (lacks.length > 0 ? `${what} (needs: ${lacks.join(", ")})` : what);
 const rowMs = 300_000;
 
-/** All of `test/conformance/api/v1`. */
-const api = [
-  "BlueGreenRoute",
-  "ServiceWithTrafficSplit",
-  "RevisionGetAndList",
-  "RevisionTimeout",
-  "RouteGetAndList",
-  "RouteCreation",
-  "ConfigurationGetAndList",
-  "UpdateConfigurationMetadata",
-  "ServiceCreateListAndDelete",
-  "ServiceCreateAndUpdate",
-  "ServiceBYOName",
-  "ServiceCreateWithMultipleContainers",
-  "ServiceCreateWithEmptyDir",
-  "AnnotationPropagation",
-  "ServiceGenerateName",
-  "RouteAndConfigGenerateName",
-  "ServiceAccountValidation",
-  "SingleConcurrency",
-  "CustomResourcesLimits",
-  "ContainerErrorMsg",
-  "ContainerExitingMsg",
-  "ConfigMapVolume",
-  "ProjectedConfigMapVolume",
-  "SecretVolume",
-  "ProjectedSecretVolume",
-  "ProjectedComplex",
-  "ProjectedServiceAccountToken",
-];
-/** All of `test/conformance/runtime`. */
-const runtime = [
-  "CmdArgs",
-  "ConfigsViaEnv",
-  "LivenessWithFail",
-  "MustEnvVars",
-  "MustHaveCgroupConfigured",
-  "MustHaveFiles",
-  "MustHaveHeadersSet",
-  "MustNotContainerConstraints",
-  "MustRunAsUser",
-  "ProbeRuntime",
-  "ProbeRuntimeAfterStartup",
-  "Protocols",
-  "SecretsViaEnv",
-  "ShouldEnvVars",
-  "ShouldHaveCgroupReadOnly",
-  "ShouldHaveFiles",
-  "ShouldHaveHeadersSet",
-  "ShouldHaveStdinEOF",
-  "ShouldHaveSysctlReadOnly",
-  "ShouldNotContainerConstraints",
-  "ShouldRunAsUserContainerDefault",
-  "WorkingDirService",
-];
-/** Of `test/e2e`. */
-const endToEnd = [
-  "HelloWorld",
-  "MultipleNamespace",
-  "RoutesNotReady",
-  "RollbackBYOName",
-  "ImagePullError",
-  "DestroyPodInflight",
-  "DestroyPodTimely",
-  "DestroyPodWithRequests",
-  "FastScaleToZero",
-  "InitScalePositive",
-  "ActivationScale",
-  "ServiceValidationWithInvalidPodSpec",
-  "WebSocket",
-  "WebSocketBlueGreenRoute",
-  "GRPCUnaryPing",
-  "GRPCStreamingPing",
-  "HelloHTTP2WithPortNameH2C",
-  "MultiContainer",
-  "EmptyDir",
-  "ReadinessAlternatePort",
-  "ReadinessPathAndQuery",
-  "ReadinessGRPCProbe",
-  "RevisionTimeout",
-  "RouteVisibilityChanges",
-];
-/** What tests of their own packages want to be switched on. */
-const features = {
-  "tag-header-based-routing": "Enabled",
-  "kubernetes.podspec-init-containers": "Enabled",
-};
-
 const gatewayPort = await freeNodePort();
 const platform = new Platform({
   args: ["--no-example", "--sandbox=oci", `--gateway-port=${gatewayPort}`],
 });
-const suite = new KnativeTests(platform);
-
-function configure(name: string, data: Record<string, string>): Promise<string> {
-  const metadata = { name, namespace: "knative-serving" };
-  const config = { apiVersion: "v1", kind: "ConfigMap", metadata, data };
-  return platform.k("apply -f -", JSON.stringify(config));
-}
+const suite = new KnativeTests(onMachine(platform));
 
 describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
   beforeAll(async () => {
     await platform.start();
     await suite.prepare();
-    await configure("config-features", features);
+    await suite.configure("config-features", features);
   }, 600_000);
   afterAll(async () => {
     await platform.remove();
@@ -267,10 +181,7 @@ describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
     (name) => suite.run({ program: "e2e.test", name }, rowMs),
     rowMs,
   );
-  test.each([
-    ["e2e-tagheader.test", "TagHeaderBasedRouting"],
-    ["e2e-initcontainers.test", "InitContainers"],
-  ] as const)(
+  test.each(ofTheirOwn)(
     "end to end, %s: Test%s",
     (program, name) => suite.run({ program, name }, rowMs),
     rowMs,
@@ -278,12 +189,7 @@ describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
   test(
     "end to end, with Revisions deleted at once: TestRevisionGC",
     async () => {
-      await configure("config-gc", {
-        "min-non-active-revisions": "0",
-        "max-non-active-revisions": "0",
-        "retain-since-create-time": "disabled",
-        "retain-since-last-active-time": "disabled",
-      });
+      await suite.configure("config-gc", deleteAtOnce);
       await suite.run({ program: "e2e-gc.test", name: "RevisionGC" }, rowMs);
     },
     rowMs,

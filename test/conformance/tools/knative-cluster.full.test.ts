@@ -1,0 +1,123 @@
+/**
+ * The tests that Knative Serving itself is released by, unmodified, on a real cluster where Spry serves Knative's API, next to
+ * `knative.full.test.ts` for one machine. Those that a cluster or this node rules out are named in docs/knative.md.
+ */
+import { existsSync } from "node:fs";
+import { type EndpointSlice, resources } from "@spry/kube";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { gatewayName } from "../../../packages/cli/src/install/gateway.ts";
+import { knativeProgram } from "../../../tools/foreign-tools/knative.ts";
+import { InstalledCluster, whyNoInstallation } from "../../support/installed-cluster.ts";
+import {
+  api,
+  deleteAtOnce,
+  endToEnd,
+  features,
+  ofTheirOwn,
+  runtime,
+} from "../../support/knative-rows.ts";
+import { ingress, type KnativePlace, KnativeTests } from "../../support/knative-suite.ts";
+import { run } from "../../support/platform.ts";
+
+const reason = existsSync(knativeProgram("e2e.test"))
+  ? whyNoInstallation()
+  : "needs: npm run foreign-tools";
+const rowMs = 300_000;
+const system = "kyma-system";
+
+const cluster = new InstalledCluster();
+const place: KnativePlace = {
+  get kubeconfig() {
+    return cluster.kubeconfig;
+  },
+  get nodeAddress() {
+    return cluster.nodeAddress;
+  },
+  get registry() {
+    return cluster.imageRegistry;
+  },
+  async k(command, input) {
+    const args = ["--kubeconfig", cluster.kubeconfig, ...command.split(" ")];
+    const { code, stdout, stderr } = await run("kubectl", args, input);
+    if (code !== 0) throw new Error(`kubectl ${command}: ${stderr}${stdout}`);
+    return stdout;
+  },
+};
+const suite = new KnativeTests(place);
+
+/** The suite's Service has no selector: its addresses are those of the gateway's own Service. */
+async function leadToGateway(): Promise<void> {
+  const labelSelector = `kubernetes.io/service-name=${gatewayName}`;
+  const { items } = await cluster.client.list(resources.endpointSlices, {
+    namespace: system,
+    labelSelector,
+  });
+  for (const { addressType, endpoints, ports = [] } of items) {
+    const slice: EndpointSlice = {
+      metadata: {
+        namespace: ingress.namespace,
+        generateName: "gateway-",
+        labels: { "kubernetes.io/service-name": ingress.name },
+      },
+      addressType,
+      endpoints,
+      ports: ports
+        .filter(({ name }) => name === "http")
+        .map((port) => ({ ...port, name: "http2" })),
+    };
+    await cluster.client.create(resources.endpointSlices, slice);
+  }
+}
+
+const title = `Knative's own tests on a cluster${reason ? ` (skipped: ${reason})` : ""}`;
+describe.skipIf(reason !== undefined)(title, () => {
+  beforeAll(async () => {
+    await cluster.start();
+    const { code, stderr } = await cluster.install();
+    if (code !== 0) throw new Error(stderr);
+    await place.k("create namespace knative-serving");
+    await suite.prepare();
+    await leadToGateway();
+    await suite.configure("config-features", features);
+    // As Knative's own set-up does: hosts that are for everybody, and those of the cluster, are told apart.
+    await suite.configure("config-domain", { "example.com": "" });
+  }, 900_000);
+  afterAll(async () => {
+    await cluster.stop();
+    await suite.close();
+  }, 60_000);
+
+  test.each(api)(
+    "conformance, API: Test%s",
+    (name) => suite.run({ program: "conformance.test", name }, rowMs),
+    rowMs,
+  );
+  test(
+    "conformance, API: TestDomainMapping",
+    () => suite.run({ program: "conformance-v1beta1.test", name: "DomainMapping" }, rowMs),
+    rowMs,
+  );
+  test.each(runtime)(
+    "conformance, runtime: Test%s",
+    (name) => suite.run({ program: "conformance-runtime.test", name }, rowMs),
+    rowMs,
+  );
+  test.each(endToEnd)(
+    "end to end: Test%s",
+    (name) => suite.run({ program: "e2e.test", name }, rowMs),
+    rowMs,
+  );
+  test.each(ofTheirOwn)(
+    "end to end, %s: Test%s",
+    (program, name) => suite.run({ program, name }, rowMs),
+    rowMs,
+  );
+  test(
+    "end to end, with Revisions deleted at once: TestRevisionGC",
+    async () => {
+      await suite.configure("config-gc", deleteAtOnce);
+      await suite.run({ program: "e2e-gc.test", name: "RevisionGC" }, rowMs);
+    },
+    rowMs,
+  );
+});

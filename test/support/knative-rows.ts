@@ -1,0 +1,100 @@
+/** Which of Knative's own tests are run (docs/knative.md names the others, with the reason), and the settings that they are for. */
+/** All of `test/conformance/api/v1`. */
+export const api = [
+  "BlueGreenRoute",
+  "ServiceWithTrafficSplit",
+  "RevisionGetAndList",
+  "RevisionTimeout",
+  "RouteGetAndList",
+  "RouteCreation",
+  "ConfigurationGetAndList",
+  "UpdateConfigurationMetadata",
+  "ServiceCreateListAndDelete",
+  "ServiceCreateAndUpdate",
+  "ServiceBYOName",
+  "ServiceCreateWithMultipleContainers",
+  "ServiceCreateWithEmptyDir",
+  "AnnotationPropagation",
+  "ServiceGenerateName",
+  "RouteAndConfigGenerateName",
+  "ServiceAccountValidation",
+  "SingleConcurrency",
+  "CustomResourcesLimits",
+  "ContainerErrorMsg",
+  "ContainerExitingMsg",
+  "ConfigMapVolume",
+  "ProjectedConfigMapVolume",
+  "SecretVolume",
+  "ProjectedSecretVolume",
+  "ProjectedComplex",
+  "ProjectedServiceAccountToken",
+];
+/** All of `test/conformance/runtime`. */
+export const runtime = [
+  "CmdArgs",
+  "ConfigsViaEnv",
+  "LivenessWithFail",
+  "MustEnvVars",
+  "MustHaveCgroupConfigured",
+  "MustHaveFiles",
+  "MustHaveHeadersSet",
+  "MustNotContainerConstraints",
+  "MustRunAsUser",
+  "ProbeRuntime",
+  "ProbeRuntimeAfterStartup",
+  "Protocols",
+  "SecretsViaEnv",
+  "ShouldEnvVars",
+  "ShouldHaveCgroupReadOnly",
+  "ShouldHaveFiles",
+  "ShouldHaveHeadersSet",
+  "ShouldHaveStdinEOF",
+  "ShouldHaveSysctlReadOnly",
+  "ShouldNotContainerConstraints",
+  "ShouldRunAsUserContainerDefault",
+  "WorkingDirService",
+];
+/** Of `test/e2e`. */
+export const endToEnd = [
+  "HelloWorld",
+  "MultipleNamespace",
+  "RoutesNotReady",
+  "RollbackBYOName",
+  "ImagePullError",
+  "DestroyPodInflight",
+  "DestroyPodTimely",
+  "DestroyPodWithRequests",
+  "FastScaleToZero",
+  "InitScalePositive",
+  "ActivationScale",
+  "ServiceValidationWithInvalidPodSpec",
+  "WebSocket",
+  "WebSocketBlueGreenRoute",
+  "GRPCUnaryPing",
+  "GRPCStreamingPing",
+  "HelloHTTP2WithPortNameH2C",
+  "MultiContainer",
+  "EmptyDir",
+  "ReadinessAlternatePort",
+  "ReadinessPathAndQuery",
+  "ReadinessGRPCProbe",
+  "RevisionTimeout",
+  "RouteVisibilityChanges",
+];
+/** Of packages of their own in `test/e2e`. */
+export const ofTheirOwn = [
+  ["e2e-tagheader.test", "TagHeaderBasedRouting"],
+  ["e2e-initcontainers.test", "InitContainers"],
+] as const;
+/** What tests of their own packages want to be switched on. */
+export const features = {
+  "tag-header-based-routing": "Enabled",
+  "kubernetes.podspec-init-containers": "Enabled",
+};
+/** `config-gc` for TestRevisionGC. */
+export const deleteAtOnce = {
+  "min-non-active-revisions": "0",
+  "max-non-active-revisions": "0",
+  "retain-since-create-time": "disabled",
+  "retain-since-last-active-time": "disabled",
+};
