@@ -25,6 +25,8 @@ export type Caches = ReturnType<typeof createCaches>;
 /** Names of the indexes below. */
 export const byController = "controller";
 export const byNamespace = "namespace";
+/** What nobody controls, by namespace: mostly nothing, where there are thousands of others. */
+export const orphansByNamespace = "orphans";
 export const byService = "service";
 
 /** One informer per kind, shared by all controllers: each object is held and decoded once. */
@@ -32,6 +34,8 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
   const indexes = {
     [byController]: (object: KubeObject) => [controllerOf(object)?.uid ?? ""],
     [byNamespace]: (object: KubeObject) => [object.metadata.namespace ?? ""],
+    [orphansByNamespace]: (object: KubeObject) =>
+      controllerOf(object) ? [] : [object.metadata.namespace ?? ""],
   };
   const informer = <T extends KubeObject>(resource: Resource<T>, more: InformerOptions<T> = {}) =>
     new Informer<T>(client, resource, {
@@ -40,21 +44,24 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
       ...more,
       indexes: { ...indexes, ...more.indexes },
     });
+  // What there are thousands of when Functions have no Pods.
+  const resting = { resting: true };
   return {
     nodes: informer(resources.nodes),
     namespaces: informer(resources.namespaces),
     pods: informer(resources.pods),
-    services: informer(resources.services),
-    serviceAccounts: informer(resources.serviceAccounts),
-    replicaSets: informer(resources.replicaSets),
-    deployments: informer(resources.deployments),
+    services: informer(resources.services, resting),
+    serviceAccounts: informer(resources.serviceAccounts, resting),
+    replicaSets: informer(resources.replicaSets, resting),
+    deployments: informer(resources.deployments, resting),
     jobs: informer(resources.jobs),
     disruptionBudgets: informer(resources.podDisruptionBudgets),
     cronJobs: informer(resources.cronJobs),
     resourceQuotas: informer(resources.resourceQuotas),
     autoscalers: informer(resources.horizontalPodAutoscalers),
-    endpoints: informer(resources.endpoints),
+    endpoints: informer(resources.endpoints, resting),
     endpointSlices: informer(resources.endpointSlices, {
+      ...resting,
       indexes: { [byService]: (slice) => [serviceKeyOf(slice)] },
     }),
   };

@@ -17,7 +17,12 @@ import {
   matchesLabels,
   setCondition,
 } from "@spry/kube";
-import { byController, byNamespace, type ControllerContext } from "./context.ts";
+import {
+  byController,
+  byNamespace,
+  type ControllerContext,
+  orphansByNamespace,
+} from "./context.ts";
 import { expiryMs, Expectations } from "./expectations.ts";
 import { inGrowingBatches } from "./growing-batches.ts";
 import { podFromTemplate } from "./pod-template.ts";
@@ -99,9 +104,8 @@ async function claimPods(context: ControllerContext, set: ReplicaSet): Promise<P
     await patchOwners(context, pod, ownerReferences ?? []);
   }
   if (set.metadata.deletionTimestamp || fits.length === 0) return claimed;
-  for (const pod of caches.pods.byIndex(byNamespace, set.metadata.namespace ?? "")) {
-    if (controllerOf(pod) || !isPodActive(pod) || !matchesLabels(fits, pod.metadata.labels))
-      continue;
+  for (const pod of caches.pods.byIndex(orphansByNamespace, set.metadata.namespace ?? "")) {
+    if (!isPodActive(pod) || !matchesLabels(fits, pod.metadata.labels)) continue;
     // The cache may be behind: adopt only on behalf of a set that is really still there.
     const live = await client.get(resources.replicaSets, target(set));
     if (live.metadata.uid !== uid || live.metadata.deletionTimestamp) return claimed;

@@ -1,6 +1,5 @@
 /** The ReplicaSets of a Deployment: whose they are, which one is current, and which are no longer needed. */
 import {
-  controllerOf,
   controllerRef,
   deepEqual,
   type Deployment,
@@ -14,7 +13,7 @@ import {
   resources,
   selectorMatches,
 } from "@spry/kube";
-import { byController, byNamespace, type ControllerContext } from "../context.ts";
+import { byController, type ControllerContext, orphansByNamespace } from "../context.ts";
 import { hashName } from "../pod-template.ts";
 import { type DeploymentCondition, hasDeadline, withCondition } from "./deployment-conditions.ts";
 import {
@@ -49,8 +48,8 @@ export async function claimSets(
     await writeOwners(set, left);
   }
   const claimed = mine.filter(fits);
-  for (const set of caches.replicaSets.byIndex(byNamespace, namespace)) {
-    if (controllerOf(set) || set.metadata.deletionTimestamp || !fits(set)) continue;
+  for (const set of caches.replicaSets.byIndex(orphansByNamespace, namespace)) {
+    if (set.metadata.deletionTimestamp || !fits(set)) continue;
     // The cache may be behind: adopt only on behalf of a Deployment that is really still there.
     const live = await client.get(resources.deployments, target(deployment));
     if (live.metadata.uid !== uid || live.metadata.deletionTimestamp) return claimed;

@@ -1,13 +1,13 @@
 /** Which Pods stand behind a Service, and on which ports: what slices and Endpoints have in common. */
 import {
   type EndpointSlice,
-  keyOf,
   matchesLabels,
   type Pod,
   requirementsOf,
   type Service,
 } from "@spry/kube";
 import { byNamespace, type ControllerContext } from "../context.ts";
+import { SelectorIndex } from "./selector-index.ts";
 
 export const serviceLabel = "kubernetes.io/service-name";
 export const headlessLabel = "service.kubernetes.io/headless";
@@ -33,11 +33,10 @@ export function onServicesOfPods(
   { caches }: ControllerContext,
   changed: (key: string) => void,
 ): void {
+  const index = new SelectorIndex(caches.services);
   caches.pods.onChange((change) => {
     const pods = change.type === "updated" ? [change.previous, change.object] : [change.object];
-    const { namespace = "" } = change.object.metadata;
-    for (const service of caches.services.byIndex(byNamespace, namespace))
-      if (pods.some((pod) => selects(service, pod))) changed(keyOf(service));
+    for (const key of new Set(pods.flatMap((pod) => index.servicesOf(pod)))) changed(key);
   });
 }
 
