@@ -43,7 +43,8 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
   const informer = <T extends KubeObject>(
     resource: Resource<T>,
     options: InformerOptions<T> = {},
-  ) => new Informer(client, resource, { clock, log, ...options });
+    // There are thousands of them, of which few are used at a time.
+  ) => new Informer(client, resource, { clock, log, resting: !options.transform, ...options });
   const children = <T extends KubeObject>(
     resource: Resource<T>,
     options: InformerOptions<T> = {},

@@ -4,6 +4,7 @@ import { StatusError, type Status } from "./errors.ts";
 import { type Transport, transportOrigin } from "./transport.ts";
 import { readLines } from "./lines.ts";
 import { withoutManagedFields } from "./managed-fields.ts";
+import { type SharedObjects } from "./shared-objects.ts";
 
 export interface Target {
   namespace?: string | undefined;
@@ -22,7 +23,7 @@ export interface ListOptions {
   signal?: AbortSignal;
 }
 
-export interface WatchOptions {
+export interface WatchOptions<T extends KubeObject = KubeObject> {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
@@ -30,6 +31,8 @@ export interface WatchOptions {
   timeoutSeconds?: number;
   /** As in a list. */
   omitManagedFields?: boolean;
+  /** Whoever else watches with these gets the same objects: they must not be changed. */
+  shared?: SharedObjects<T>;
   signal?: AbortSignal;
 }
 
@@ -204,7 +207,7 @@ export class KubeClient {
    */
   async *watch<T extends KubeObject>(
     resource: Resource<T>,
-    options: WatchOptions = {},
+    options: WatchOptions<T> = {},
   ): AsyncGenerator<WatchEvent<T>> {
     const query = new URLSearchParams({ watch: "true", allowWatchBookmarks: "true" });
     if (options.labelSelector) query.set("labelSelector", options.labelSelector);
@@ -214,10 +217,11 @@ export class KubeClient {
     const path = `${pathOf(resource, { namespace: options.namespace })}?${query}`;
     const response = await this.raw("GET", path, { signal: options.signal });
     if (!response.body) return;
+    const { omitManagedFields, shared } = options;
+    const parse = (line: string) =>
+      JSON.parse(omitManagedFields ? withoutManagedFields(line) : line) as WatchEvent<T>;
     for await (const line of readLines(response.body, options.signal)) {
-      const event = JSON.parse(
-        options.omitManagedFields ? withoutManagedFields(line) : line,
-      ) as WatchEvent<T>;
+      const event = shared ? shared.event(line, parse) : parse(line);
       if (event.type === "ERROR")
         throw new StatusError({ message: "watch failed", ...(event.object as unknown as Status) });
       yield event;

@@ -4,6 +4,7 @@ import { isGone, isNotFound, messageOf } from "./errors.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import { keyOf, type KubeObject, type ObjectKey } from "./objects.ts";
 import { type Resource } from "./resources.ts";
+import { type SharedObjects, sharedObjectsOf } from "./shared-objects.ts";
 
 export type Change<T> =
   | { type: "added"; object: T }
@@ -18,6 +19,11 @@ export interface InformerOptions<T> {
   indexes?: Record<string, (object: T) => readonly string[]>;
   /** What to keep of an object that has arrived, to save memory; its metadata must stay. */
   transform?: (object: T) => T;
+  /**
+   * Holds objects as text while nobody uses them: a third of the memory, where there are thousands that seldom change. Whoever
+   * looks at all of them has all of them parsed. Not together with `transform`.
+   */
+  resting?: boolean;
   clock?: Clock;
   log?: Logger;
   /** The server may not serve this kind (yet): that is not logged as a failure. */
@@ -37,6 +43,12 @@ const minWatchSeconds = 300;
 /** A watch that the server should have ended so long ago is one whose connection has died unnoticed. */
 const overdueMs = 30_000;
 
+/** Itself, or a `SharedObject` that rests. */
+interface Held<T> {
+  readonly object: T;
+  readonly resourceVersion: string | undefined;
+}
+
 /**
  * A local, always current copy of a collection: one list, then a watch that is resumed where it
  * ended. `410 Gone` lists again and reports what changed meanwhile. `managedFields` are dropped on
@@ -49,7 +61,8 @@ export class Informer<T extends KubeObject> {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #random: () => number;
-  readonly #objects = new Map<ObjectKey, T>();
+  readonly #shared: SharedObjects<T>;
+  readonly #objects = new Map<ObjectKey, Held<T>>();
   readonly #indexes = new Map<string, Map<string, Set<ObjectKey>>>();
   readonly #listeners = new Set<(change: Change<T>) => void>();
   readonly #synced = Promise.withResolvers<void>();
@@ -59,6 +72,7 @@ export class Informer<T extends KubeObject> {
   constructor(client: KubeClient, resource: Resource<T>, options: InformerOptions<T> = {}) {
     this.#client = client;
     this.resource = resource;
+    this.#shared = sharedObjectsOf(resource);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
@@ -75,11 +89,15 @@ export class Informer<T extends KubeObject> {
   }
 
   get(key: ObjectKey): T | undefined {
-    return this.#objects.get(key);
+    return this.#objects.get(key)?.object;
   }
 
-  list(): IterableIterator<T> {
-    return this.#objects.values();
+  *list(): IterableIterator<T> {
+    for (const { object } of this.#objects.values()) yield object;
+  }
+
+  keys(): IterableIterator<ObjectKey> {
+    return this.#objects.keys();
   }
 
   get size(): number {
@@ -90,13 +108,13 @@ export class Informer<T extends KubeObject> {
   byIndex(name: string, value: string): T[] {
     const keys = this.#indexes.get(name)?.get(value);
     if (!keys) return [];
-    return [...keys].flatMap((key) => this.#objects.get(key) ?? []);
+    return [...keys].flatMap((key) => this.get(key) ?? []);
   }
 
   /** Calls back on every change from now on, and at once with what is already there. */
   onChange(listener: (change: Change<T>) => void): () => void {
     this.#listeners.add(listener);
-    for (const object of this.#objects.values()) this.#tell(listener, { type: "added", object });
+    for (const object of this.list()) this.#tell(listener, { type: "added", object });
     return () => this.#listeners.delete(listener);
   }
 
@@ -135,7 +153,7 @@ export class Informer<T extends KubeObject> {
       seen.add(keyOf(object));
       this.#put(object);
     }
-    for (const [key, object] of this.#objects) if (!seen.has(key)) this.#remove(object);
+    for (const [key, held] of this.#objects) if (!seen.has(key)) this.#remove(held.object);
     this.#resourceVersion = list.metadata.resourceVersion ?? "";
     this.#hasSynced = true;
     this.#synced.resolve();
@@ -154,6 +172,7 @@ export class Informer<T extends KubeObject> {
         resourceVersion: this.#resourceVersion ?? "",
         timeoutSeconds,
         omitManagedFields: true,
+        shared: this.#shared,
         signal: AbortSignal.any([signal, stalled.signal]),
       });
       for await (const event of events) {
@@ -170,23 +189,35 @@ export class Informer<T extends KubeObject> {
   #put(arrived: T): void {
     // Seldom left by now. V8 keeps an object that something has been deleted from in a form that takes far more memory.
     if (arrived.metadata.managedFields) delete arrived.metadata.managedFields;
-    const object = this.#options.transform?.(arrived) ?? arrived;
-    const key = keyOf(object);
-    const previous = this.#objects.get(key);
-    if (previous?.metadata.resourceVersion === object.metadata.resourceVersion && previous) return;
+    const key = keyOf(arrived);
+    const known = this.#objects.get(key);
+    if (known && known.resourceVersion === arrived.metadata.resourceVersion) return;
+    const held = this.#hold(arrived);
+    const { object } = held;
+    const previous = known?.object;
     if (previous && previous.metadata.uid !== object.metadata.uid) this.#remove(previous);
     else if (previous) this.#index(previous, "delete");
-    const replaced = this.#objects.get(key);
-    this.#objects.set(key, object);
+    const isReplaced = this.#objects.has(key);
+    this.#objects.set(key, held);
     this.#index(object, "add");
     this.#emit(
-      replaced ? { type: "updated", object, previous: replaced } : { type: "added", object },
+      previous && isReplaced ? { type: "updated", object, previous } : { type: "added", object },
     );
+  }
+
+  #hold(arrived: T): Held<T> {
+    const { resourceVersion } = arrived.metadata;
+    const shared = this.#shared.of(arrived);
+    const { transform, resting } = this.#options;
+    if (transform) return { object: transform(shared.object), resourceVersion };
+    if (!resting) return { object: shared.object, resourceVersion };
+    shared.rest();
+    return shared;
   }
 
   #remove(object: T): void {
     const key = keyOf(object);
-    const previous = this.#objects.get(key);
+    const previous = this.#objects.get(key)?.object;
     if (!previous) return;
     this.#index(previous, "delete");
     this.#objects.delete(key);

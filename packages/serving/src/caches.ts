@@ -17,7 +17,6 @@ import {
   type Pod,
   type Resource,
   resources,
-  type Service,
 } from "@spry/kube";
 
 /** What this room sees of the cluster. */
@@ -61,7 +60,8 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
   const informer = <T extends KubeObject>(
     resource: Resource<T>,
     options: InformerOptions<T> = {},
-  ) => new Informer(client, resource, { clock, log, ...options });
+    // There are thousands of them, of which few are used at a time.
+  ) => new Informer(client, resource, { clock, log, resting: !options.transform, ...options });
   const ofRevision = { labelSelector: knativeLabels.revision };
   return {
     services: informer(knative.services),
@@ -81,7 +81,6 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
     }),
     /** All of them: a Function's own is among those that a Route serves. */
     coreServices: informer(resources.services, {
-      transform: withoutStatus,
       indexes: { [byRoute]: byLabel(knativeLabels.route) },
     }),
     slices: informer(resources.endpointSlices, {
@@ -100,8 +99,4 @@ function targetsOf(route: Route): string[] {
 
 function whatMattersOf({ metadata, status }: Pod): Pod {
   return { metadata, ...(status ? { status } : {}) };
-}
-
-function withoutStatus({ metadata, spec }: Service): Service {
-  return { metadata, ...(spec ? { spec } : {}) };
 }

@@ -68,13 +68,11 @@ export async function startServing(options: ServingOptions): Promise<void> {
     : [];
   const scaling = startScaler({ ...options, client, clock, log }, caches, settings);
   settings.onChange(() => {
-    for (const revision of caches.revisions.list()) controllers.revisions.enqueue(keyOf(revision));
+    for (const key of caches.revisions.keys()) controllers.revisions.enqueue(key);
     // Their domains, and what their requests may name tags by.
-    for (const route of caches.routes.list()) controllers.routes.enqueue(keyOf(route));
-    for (const mapping of caches.domainMappings.list())
-      controllers.mappings.enqueue(keyOf(mapping));
-    for (const each of caches.configurations.list())
-      controllers.configurations.enqueue(keyOf(each));
+    for (const key of caches.routes.keys()) controllers.routes.enqueue(key);
+    for (const key of caches.domainMappings.keys()) controllers.mappings.enqueue(key);
+    for (const key of caches.configurations.keys()) controllers.configurations.enqueue(key);
   });
   await Promise.all([
     ...Object.values(controllers).map((controller) => controller.run(signal)),

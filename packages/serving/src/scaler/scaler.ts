@@ -66,7 +66,7 @@ export class Scaler {
     const { caches, settings } = options;
     settings.onChange(() => {
       this.#specs = new WeakMap();
-      for (const revision of caches.revisions.list()) this.#live.add(keyOf(revision));
+      for (const key of caches.revisions.keys()) this.#live.add(key);
     });
     caches.revisions.onChange(({ type, object }) => {
       const key = keyOf(object);

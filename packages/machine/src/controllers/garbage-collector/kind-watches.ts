@@ -57,8 +57,21 @@ export class KindWatches {
   }
 }
 
+/** What `OwnershipGraph` asks for: labels and annotations are most of the rest. */
 function metadataOnly({ metadata }: KubeObject): KubeObject {
-  return { metadata };
+  const { name, namespace, uid, resourceVersion } = metadata;
+  const { deletionTimestamp, finalizers, ownerReferences } = metadata;
+  return {
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      deletionTimestamp,
+      finalizers,
+      ownerReferences,
+    } as KubeObject["metadata"],
+  };
 }
 
 function isWatchable(kind: ApiResource): boolean {
