@@ -1,4 +1,5 @@
 import {
+  type Container,
   type Deployment,
   type EndpointSlice,
   type NetworkPolicy,
@@ -157,19 +158,37 @@ export function servedBy({ spec }: Deployment): string | undefined {
   return spec?.template.metadata?.labels?.[servedLabel];
 }
 
+/** Of a Deployment, what NetworkPolicies see of its Pods. */
+export function withPodsAlone({ metadata, spec }: Deployment): Deployment {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  const { metadata: ofPods, spec: pods } = spec?.template ?? {};
+  const portsOf = (containers: Container[] = []) =>
+    containers.flatMap(({ name, ports }) => (ports ? [{ name, ports }] : []));
+  const template = {
+    metadata: { labels: ofPods?.labels },
+    spec: {
+      hostNetwork: pods?.hostNetwork,
+      initContainers: portsOf(pods?.initContainers),
+      containers: portsOf(pods?.containers),
+    },
+  };
+  return { metadata: { name, namespace, uid, resourceVersion }, spec: { template } } as Deployment;
+}
+
 /** `behind` of a view. A tag's Service is `<tag>-<service>`. */
 export function podsBehind(
   slices: Iterable<EndpointSlice>,
   deployments: Iterable<Deployment>,
 ): Map<string, PodView[]> {
   const served = [...deployments];
+  const byService = Map.groupBy(served, (each) => `${each.metadata.namespace}/${servedBy(each)}`);
   const behind = new Map<string, PodView[]>();
   for (const { metadata, endpoints, ports } of slices) {
     if (metadata.labels?.[managerLabel] !== gatewayManager) continue;
     const name = metadata.labels[serviceLabel] ?? "";
-    const near = served.filter((each) => each.metadata.namespace === metadata.namespace);
-    const own = near.filter((each) => servedBy(each) === name);
-    const found = own.length > 0 ? own : near.filter((each) => name.endsWith(`-${servedBy(each)}`));
+    const ofTag = (each: Deployment) =>
+      each.metadata.namespace === metadata.namespace && name.endsWith(`-${servedBy(each)}`);
+    const found = byService.get(`${metadata.namespace}/${name}`) ?? served.filter(ofTag);
     const pods = found.flatMap(({ metadata: { namespace }, spec }) =>
       podView(
         { metadata: { ...spec?.template.metadata, namespace }, spec: spec?.template.spec } as Pod,

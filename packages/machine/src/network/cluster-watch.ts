@@ -1,14 +1,14 @@
 import {
   type Clock,
   deepEqual,
-  type Deployment,
-  type EndpointSlice,
   Informer,
+  type InformerOptions,
   type KubeClient,
   keyOf,
   type KubeObject,
   type Logger,
   messageOf,
+  type ObjectKey,
   type Resource,
   resources,
   sleep,
@@ -20,6 +20,7 @@ import {
   serviceOfSlice,
   serviceView,
   type ServiceView,
+  withPodsAlone,
 } from "./cluster-view.ts";
 
 export interface ClusterWatchOptions {
@@ -36,6 +37,8 @@ export interface ClusterWatchOptions {
 
 /** Changes that come together are applied together. */
 const settleMs = 5;
+/** With thousands of Services that change, all the time would be spent on it: it may take half. */
+const maxSettleMs = 250;
 const retryMs = 1_000;
 /** A Pod does not wait longer for policies that cannot be applied. */
 const maxWaitMs = 2_000;
@@ -49,6 +52,8 @@ export class ClusterWatch {
   readonly #policies;
   readonly #namespaces;
   readonly #deployments;
+  /** Of each Service that has not changed since: with thousands of them, a change is one of a few. */
+  readonly #views = new Map<ObjectKey, ServiceView>();
   #changed = Promise.withResolvers<void>();
   /** Resolves with the end of the next round that begins. */
   #nextRound = Promise.withResolvers<void>();
@@ -56,20 +61,25 @@ export class ClusterWatch {
   constructor(options: ClusterWatchOptions) {
     this.#options = options;
     const { client, clock, log } = options;
-    const informer = <T extends KubeObject>(resource: Resource<T>) =>
-      new Informer<T>(client, resource, { clock, log });
-    this.#services = informer(resources.services);
+    const informer = <T extends KubeObject>(
+      resource: Resource<T>,
+      options: InformerOptions<T> = {},
+    ) => new Informer<T>(client, resource, { clock, log, ...options });
+    this.#services = informer(resources.services, { resting: true });
     this.#policies = informer(resources.networkPolicies);
     this.#namespaces = informer(resources.namespaces);
-    this.#deployments = new Informer<Deployment>(client, resources.deployments, {
-      clock,
-      log,
+    this.#deployments = informer(resources.deployments, {
       labelSelector: "serving.knative.dev/service",
+      transform: withPodsAlone,
     });
-    this.#slices = new Informer<EndpointSlice>(client, resources.endpointSlices, {
-      clock,
-      log,
+    this.#slices = informer(resources.endpointSlices, {
+      resting: true,
       indexes: { [byService]: (slice) => [serviceOfSlice(slice)] },
+    });
+    this.#services.onChange(({ object }) => this.#views.delete(keyOf(object)));
+    this.#slices.onChange((change) => {
+      this.#views.delete(serviceOfSlice(change.object));
+      if (change.type === "updated") this.#views.delete(serviceOfSlice(change.previous));
     });
   }
 
@@ -112,6 +122,7 @@ export class ClusterWatch {
       this.#changed = Promise.withResolvers();
       const round = this.#nextRound;
       this.#nextRound = Promise.withResolvers();
+      const begin = clock.now();
       try {
         await apply(this.#view());
         round.resolve();
@@ -122,16 +133,25 @@ export class ClusterWatch {
         continue;
       }
       if (signal.aborted) return;
+      const pauseMs = Math.min(Math.max(clock.now() - begin, settleMs), maxSettleMs);
       await this.#changed.promise;
-      await sleep(clock, settleMs, signal);
+      await sleep(clock, pauseMs, signal);
     }
   }
 
+  #viewOf(key: ObjectKey): ServiceView | undefined {
+    let view = this.#views.get(key);
+    const service = view ? undefined : this.#services.get(key);
+    if (service) {
+      view = serviceView(service, this.#slices.byIndex(byService, key));
+      this.#views.set(key, view);
+    }
+    return view;
+  }
+
   #view(): ClusterView {
-    const services = [...this.#services.list()].map((each) =>
-      serviceView(each, this.#slices.byIndex(byService, keyOf(each))),
-    );
-    const isThere = (each: ServiceView) => this.#services.get(`${each.namespace}/${each.name}`);
+    const services = [...this.#services.keys()].flatMap((key) => this.#viewOf(key) ?? []);
+    const isThere = (each: ServiceView) => this.#views.has(`${each.namespace}/${each.name}`);
     services.push(...this.#options.extra.filter((each) => !isThere(each)));
     return {
       services,

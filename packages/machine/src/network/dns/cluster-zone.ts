@@ -27,14 +27,12 @@ export interface ZoneReply {
  */
 export class ClusterZone {
   #services = new Map<string, ServiceView>();
-  #byAddress = new Map<string, string>();
+  #byAddress = new Map<string, ServiceView>();
 
   update(services: readonly ServiceView[]): void {
-    this.#services = new Map(services.map((each) => [`${each.name}.${each.namespace}`, each]));
+    this.#services = new Map(services.map((each) => [nameOf(each), each]));
     this.#byAddress = new Map(
-      services.flatMap(({ clusterIp, name, namespace }) =>
-        clusterIp === undefined ? [] : [[clusterIp, fullName(name, namespace)]],
-      ),
+      services.flatMap((each) => (each.clusterIp === undefined ? [] : [[each.clusterIp, each]])),
     );
   }
 
@@ -94,12 +92,21 @@ export class ClusterZone {
   #reverse(name: string, address: string): ZoneReply | undefined {
     const owner = this.#byAddress.get(address);
     if (owner === undefined) return undefined;
-    const answer = { name, type: recordTypes.PTR, ttl, data: writeName(owner) };
+    const answer = { name, type: recordTypes.PTR, ttl, data: writeName(fullName(owner)) };
     return { code: responseCodes.none, answers: [answer] };
   }
 }
 
-const fullName = (name: string, namespace: string) => `${name}.${namespace}.svc.${clusterDomain}`;
+const fullName = ({ name, namespace }: ServiceView) => `${name}.${namespace}.svc.${clusterDomain}`;
+
+/** With thousands of Services, a change is one of a few. */
+const names = new WeakMap<ServiceView, string>();
+
+function nameOf(service: ServiceView): string {
+  let name = names.get(service);
+  if (name === undefined) names.set(service, (name = `${service.name}.${service.namespace}`));
+  return name;
+}
 
 function addresses(name: string, type: number, ips: readonly string[]): ZoneReply {
   const isWanted = type === recordTypes.A || type === recordTypes.ANY;
@@ -120,7 +127,7 @@ function ports(
   );
   if (wanted.length === 0) return undefined;
   if (type !== recordTypes.SRV) return { code: responseCodes.none, answers: [] };
-  const target = fullName(service.name, service.namespace);
+  const target = fullName(service);
   const answers = wanted.flatMap(({ port, endpoints }) => {
     if (service.clusterIp !== undefined) return [serviceData(port, target)];
     return endpoints.map((endpoint) => {

@@ -12,14 +12,14 @@ export const dnsServiceIp = "10.96.0.10";
  */
 export function rulesetOf(view: ClusterView, block: AddressBlock, dnsPort: number): string {
   const services = view.services.filter(({ clusterIp }) => clusterIp !== undefined);
-  const dns = ["tcp", "udp"].map((protocol) => ({
-    match: `${dnsServiceIp} . ${protocol} . 53`,
-    chain: `dns_${protocol}`,
-    rules: [`meta l4proto ${protocol} dnat ip to ${block.host}:${dnsPort}`],
-  }));
+  const dns = ["tcp", "udp"].map((protocol) =>
+    portChain(`${dnsServiceIp} . ${protocol} . 53`, [
+      `meta l4proto ${protocol} dnat ip to ${block.host}:${dnsPort}`,
+    ]),
+  );
   // Of two that claim an address, the name server counts: without it no Service is found.
   const chains = new Map(
-    [...services.flatMap(portChains), ...dns].map((each) => [each.match, each]),
+    [...services.flatMap(knownPortChains), ...dns].map((each) => [each.match, each]),
   );
   const ports = [...chains.values()];
   const endpoints = new Set(
@@ -33,7 +33,7 @@ export function rulesetOf(view: ClusterView, block: AddressBlock, dnsPort: numbe
   return `table ip pods
 delete table ip pods
 table ip pods {
-${ports.map(({ chain, rules }) => chainOf(chain, rules)).join("")}
+${ports.map(({ text }) => text).join("")}
 ${directions.flatMap(({ name, pods }) => pods.map((pod, i) => isolationChain(`${name}_${i}`, pod))).join("")}
   map services {
     type ipv4_addr . inet_proto . inet_service : verdict
@@ -64,8 +64,29 @@ ${directions.map(({ name, side }) => `    ip ${side} vmap @${name}\n`).join("")}
 `;
 }
 
-function portChains({ clusterIp, ports, affinitySeconds }: ServiceView, service: number) {
-  return ports.flatMap(({ protocol, port, endpoints }, i) => {
+interface PortChain {
+  match: string;
+  chain: string;
+  text: string;
+}
+
+/** Named by what leads there: the same text, however many other Services come and go. */
+function portChain(match: string, rules: readonly string[]): PortChain {
+  const chain = `to_${match.replaceAll(/\W+/g, "_")}`;
+  return { match, chain, text: chainOf(chain, rules) };
+}
+
+/** With thousands of Services, a change is one of a few. */
+const known = new WeakMap<ServiceView, PortChain[]>();
+
+function knownPortChains(service: ServiceView): PortChain[] {
+  let chains = known.get(service);
+  if (!chains) known.set(service, (chains = portChains(service)));
+  return chains;
+}
+
+function portChains({ clusterIp, ports, affinitySeconds }: ServiceView): PortChain[] {
+  return ports.flatMap(({ protocol, port, endpoints }) => {
     if (endpoints.length === 0) return [];
     const name = protocol.toLowerCase();
     const targets = endpoints.map(({ ip, port }) => `${ip} . ${port}`);
@@ -73,13 +94,9 @@ function portChains({ clusterIp, ports, affinitySeconds }: ServiceView, service:
     const choice = affinitySeconds === undefined ? "numgen random" : "jhash ip saddr";
     const spread = `${choice} mod ${targets.length} map { ${targets.map((target, k) => `${k} : ${target}`).join(", ")} }`;
     const target = targets.length === 1 ? targets[0]?.replace(" . ", ":") : spread;
-    return [
-      {
-        match: `${clusterIp} . ${name} . ${port}`,
-        chain: `service_${service}_${i}`,
-        rules: [`meta l4proto ${name} dnat ip to ${target}`],
-      },
-    ];
+    return portChain(`${clusterIp} . ${name} . ${port}`, [
+      `meta l4proto ${name} dnat ip to ${target}`,
+    ]);
   });
 }
 
