@@ -53,7 +53,7 @@ export function startSources(
       indexes: { namespace: ({ metadata }) => [metadata.namespace ?? ""] },
       transform: slimFunction,
     }),
-    routes: new Informer(client, knative.routes, optional),
+    routes: new Informer(client, knative.routes, { ...optional, resting: true }),
     revisions: new Informer(client, knative.revisions, { ...optional, transform: slim }),
     domainMappings: new Informer(client, domainMappings, optional),
   };

@@ -35,6 +35,8 @@ export {
 } from "./metrics/registry.ts";
 export { type LeaderElectionOptions, runAsLeader } from "./leader-election.ts";
 export { type EventNote, EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
+export { MultiMap } from "./multi-map.ts";
+export { offerText } from "./shared-texts.ts";
 export { ManualClock } from "./manual-clock.ts";
 export { type PullCredentials, pullCredentials } from "./pull-credentials.ts";
 export {

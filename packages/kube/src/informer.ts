@@ -2,6 +2,7 @@ import { type KubeClient } from "./client.ts";
 import { type Clock, sleep, systemClock } from "./clock.ts";
 import { isGone, isNotFound, messageOf } from "./errors.ts";
 import { type Logger, silentLogger } from "./log.ts";
+import { MultiMap } from "./multi-map.ts";
 import { keyOf, type KubeObject, type ObjectKey } from "./objects.ts";
 import { type Resource } from "./resources.ts";
 import { type SharedObjects, sharedObjectsOf } from "./shared-objects.ts";
@@ -63,7 +64,7 @@ export class Informer<T extends KubeObject> {
   readonly #random: () => number;
   readonly #shared: SharedObjects<T>;
   readonly #objects = new Map<ObjectKey, Held<T>>();
-  readonly #indexes = new Map<string, Map<string, Set<ObjectKey>>>();
+  readonly #indexes = new Map<string, MultiMap<string, ObjectKey>>();
   readonly #listeners = new Set<(change: Change<T>) => void>();
   readonly #synced = Promise.withResolvers<void>();
   #hasSynced = false;
@@ -77,7 +78,7 @@ export class Informer<T extends KubeObject> {
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? Math.random;
     this.#log = (options.log ?? silentLogger).child({ informer: resource.plural });
-    for (const name of Object.keys(options.indexes ?? {})) this.#indexes.set(name, new Map());
+    for (const name of Object.keys(options.indexes ?? {})) this.#indexes.set(name, new MultiMap());
   }
 
   /** Resolves once the first list is in. */
@@ -106,9 +107,8 @@ export class Informer<T extends KubeObject> {
 
   /** Objects that the named index files under this value. */
   byIndex(name: string, value: string): T[] {
-    const keys = this.#indexes.get(name)?.get(value);
-    if (!keys) return [];
-    return [...keys].flatMap((key) => this.get(key) ?? []);
+    const keys = this.#indexes.get(name)?.get(value) ?? [];
+    return keys.flatMap((key) => this.get(key) ?? []);
   }
 
   /** Calls back on every change from now on, and at once with what is already there. */
@@ -225,15 +225,11 @@ export class Informer<T extends KubeObject> {
   }
 
   #index(object: T, change: "add" | "delete"): void {
+    const key = keyOf(object);
     for (const [name, valuesOf] of Object.entries(this.#options.indexes ?? {})) {
       const index = this.#indexes.get(name);
       if (!index) continue;
-      for (const value of valuesOf(object)) {
-        let keys = index.get(value);
-        if (!keys) index.set(value, (keys = new Set()));
-        keys[change](keyOf(object));
-        if (keys.size === 0) index.delete(value);
-      }
+      for (const value of valuesOf(object)) index[change](value, key);
     }
   }
 

@@ -1,5 +1,7 @@
 import { type KubeObject, type WatchEvent } from "./objects.ts";
+import { withoutManagedFields } from "./managed-fields.ts";
 import { apiVersionOf, type Resource } from "./resources.ts";
+import { offeredText, type TextHolder } from "./shared-texts.ts";
 
 /** How many events, and how long ones, are remembered until others have heard of the same. */
 const maxRecent = 32;
@@ -10,7 +12,7 @@ const firstTidySize = 256;
 export class SharedObject<T extends KubeObject> {
   readonly resourceVersion: string | undefined;
   #parsed: WeakRef<T>;
-  #text: string | undefined;
+  #text: TextHolder | undefined;
 
   constructor(object: T) {
     this.resourceVersion = object.metadata.resourceVersion;
@@ -19,7 +21,9 @@ export class SharedObject<T extends KubeObject> {
 
   /** Shared by all readers: never change it. Of one that does not rest, somebody must hold it. */
   get object(): T {
-    return this.live ?? this.revive(JSON.parse(this.#text ?? "null") as T);
+    return (
+      this.live ?? this.revive(JSON.parse(withoutManagedFields(this.#text?.json ?? "null")) as T)
+    );
   }
 
   /** The parsed form, if anybody uses it. */
@@ -29,7 +33,12 @@ export class SharedObject<T extends KubeObject> {
 
   /** From now on nobody need hold it. */
   rest(): void {
-    this.#text ??= JSON.stringify(this.object);
+    if (this.#text) return;
+    const { object } = this;
+    const json = JSON.stringify(object);
+    const offered = offeredText(object.metadata.uid);
+    const isSame = offered !== undefined && withoutManagedFields(offered.json) === json;
+    this.#text = isSame ? offered : { json };
   }
 
   /** The same version, parsed again. */

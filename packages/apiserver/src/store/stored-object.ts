@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import { type UnknownObject } from "@spry/kube";
+import { offerText, type UnknownObject } from "@spry/kube";
 
 /**
  * One version of one object. The text is what clients get; the parsed form is made when it is first
@@ -24,7 +24,7 @@ export class StoredObject {
     this.name = place.name;
     this.revision = revision;
     this.json = json;
-    if (parsed) this.#parsed = new WeakRef(parsed);
+    if (parsed) this.#keep(parsed);
   }
 
   /** Shared by all readers: never change it. */
@@ -32,9 +32,15 @@ export class StoredObject {
     let object = this.#parsed?.deref();
     if (!object) {
       object = this.copy();
-      this.#parsed = new WeakRef(object);
+      this.#keep(object);
     }
     return object;
+  }
+
+  /** Clients in this process need not keep a text of their own. */
+  #keep(object: UnknownObject): void {
+    this.#parsed = new WeakRef(object);
+    offerText(object.metadata.uid, this);
   }
 
   /** Whether this is what `object` gives: `json` is its text then. */

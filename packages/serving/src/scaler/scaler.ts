@@ -39,6 +39,8 @@ interface State {
   /** What has been written and not yet been seen in the cache. */
   written: { replicas: number; resourceVersion: string | undefined; at: number } | undefined;
   isWriting: boolean;
+  /** What is looked at again in a moment: caches parse anew what nobody holds. */
+  inUse: readonly [Revision, Deployment] | undefined;
   /** Versions of the Deployment that the watch has shown during a write: it may be faster than the answer. */
   seen: Set<string | undefined>;
 }
@@ -116,6 +118,7 @@ export class Scaler {
       inactiveSince: undefined,
       written: undefined,
       isWriting: false,
+      inUse: undefined,
       seen: new Set(),
     };
     this.#states.set(key, state);
@@ -168,6 +171,7 @@ export class Scaler {
     if (!revision || !deployment || !state) return void this.#live.delete(key);
     const { spec, initialScale } = this.#specOf(revision);
     if (spec.foreignClass) return void this.#live.delete(key);
+    state.inUse = [revision, deployment];
     const replicas = this.#replicasOf(key, state) ?? 0;
     const readyPods = deployment.status?.readyReplicas ?? 0;
     state.load.resize(spec.stableWindowMs, now);
@@ -204,6 +208,7 @@ export class Scaler {
     this.#live.delete(key);
     state.autoscaler = undefined;
     state.inactiveSince = undefined;
+    state.inUse = undefined;
   }
 
   /** One write at a time for each Revision; when it has ended, the newest decision is the next. */

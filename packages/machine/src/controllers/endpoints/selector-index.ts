@@ -1,7 +1,7 @@
-import { type Informer, keyOf, type ObjectKey, type Pod, type Service } from "@spry/kube";
+import { type Informer, keyOf, MultiMap, type ObjectKey, type Pod, type Service } from "@spry/kube";
 
 /** Services by the values that they select, in the order of their label keys. */
-type ByValues = Map<string, Set<ObjectKey>>;
+type ByValues = MultiMap<string, ObjectKey>;
 
 /**
  * Which Services select a Pod, without a look at each of them: a namespace may have thousands, whose selectors name the same few
@@ -24,7 +24,7 @@ export class SelectorIndex {
     return [...(this.#namespaces.get(namespace) ?? [])].flatMap(([keys, byValues]) => {
       const values = keys.split(separator).map((key) => labels[key]);
       if (values.includes(undefined)) return [];
-      return [...(byValues.get(values.join(separator)) ?? [])];
+      return byValues.get(values.join(separator));
     });
   }
 
@@ -32,17 +32,14 @@ export class SelectorIndex {
     const { namespace, keys, values } = placeOf(service);
     if (!keys) return;
     const bySelector = entry(this.#namespaces, namespace, () => new Map<string, ByValues>());
-    const byValues = entry(bySelector, keys, (): ByValues => new Map());
-    entry(byValues, values, () => new Set<ObjectKey>()).add(keyOf(service));
+    entry(bySelector, keys, (): ByValues => new MultiMap()).add(values, keyOf(service));
   }
 
   #delete(service: Service): void {
     const { namespace, keys, values } = placeOf(service);
     const bySelector = this.#namespaces.get(namespace);
     const byValues = bySelector?.get(keys);
-    const services = byValues?.get(values);
-    services?.delete(keyOf(service));
-    if (services?.size === 0) byValues?.delete(values);
+    byValues?.delete(values, keyOf(service));
     if (byValues?.size === 0) bySelector?.delete(keys);
     if (bySelector?.size === 0) this.#namespaces.delete(namespace);
   }

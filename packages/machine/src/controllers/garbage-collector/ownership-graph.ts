@@ -1,4 +1,4 @@
-import { type KubeObject, type OwnerReference } from "@spry/kube";
+import { type KubeObject, MultiMap, type OwnerReference } from "@spry/kube";
 import { type ApiResource } from "../api-resources.ts";
 
 /** What the collector remembers of an object: who it is, whose it is, and how it is going. */
@@ -15,14 +15,14 @@ export interface OwnedObject {
 /** Who owns whom, by uid; fed by watches of every kind. */
 export class OwnershipGraph {
   readonly #objects = new Map<string, OwnedObject>();
-  readonly #dependents = new Map<string, Set<string>>();
+  readonly #dependents = new MultiMap<string, string>();
 
   get(uid: string): OwnedObject | undefined {
     return this.#objects.get(uid);
   }
 
   dependentsOf(uid: string): OwnedObject[] {
-    return [...(this.#dependents.get(uid) ?? [])].flatMap((each) => this.#objects.get(each) ?? []);
+    return this.#dependents.get(uid).flatMap((each) => this.#objects.get(each) ?? []);
   }
 
   objects(): IterableIterator<OwnedObject> {
@@ -43,10 +43,7 @@ export class OwnershipGraph {
       deleting: metadata.deletionTimestamp !== undefined,
     };
     this.#objects.set(uid, object);
-    for (const owner of object.owners) {
-      const dependents = this.#dependents.get(owner.uid) ?? new Set();
-      this.#dependents.set(owner.uid, dependents.add(uid));
-    }
+    for (const owner of object.owners) this.#dependents.add(owner.uid, uid);
     return object;
   }
 
@@ -56,10 +53,7 @@ export class OwnershipGraph {
   }
 
   #unlink(uid: string): void {
-    for (const { uid: owner } of this.#objects.get(uid)?.owners ?? []) {
-      const dependents = this.#dependents.get(owner);
-      dependents?.delete(uid);
-      if (dependents?.size === 0) this.#dependents.delete(owner);
-    }
+    for (const { uid: owner } of this.#objects.get(uid)?.owners ?? [])
+      this.#dependents.delete(owner, uid);
   }
 }

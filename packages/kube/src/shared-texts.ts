@@ -1,0 +1,27 @@
+/** Whoever holds the text of an object, as an API server's store does. */
+export interface TextHolder {
+  /** Compact JSON, with `managedFields`. */
+  readonly json: string;
+}
+
+const firstTidySize = 1024;
+const holders = new Map<string, WeakRef<TextHolder>>();
+let tidySize = firstTidySize;
+
+/**
+ * Where an API server is in the same process as its clients, what these keep of an object is a text that the server has anyway:
+ * whoever holds it says so here, and whoever wants to keep an equal one keeps the holder. That saves memory and says nothing
+ * to anybody: only who has the object already can ask, and gets what is equal to it.
+ */
+export function offerText(uid: string | undefined, holder: TextHolder): void {
+  if (uid === undefined) return;
+  holders.set(uid, new WeakRef(holder));
+  if (holders.size <= tidySize) return;
+  for (const [each, held] of holders) if (!held.deref()) holders.delete(each);
+  tidySize = Math.max(firstTidySize, holders.size * 2);
+}
+
+/** The latest one that has been offered for this uid. */
+export function offeredText(uid: string | undefined): TextHolder | undefined {
+  return holders.get(uid ?? "")?.deref();
+}
