@@ -26,13 +26,27 @@ const isolate = false;
 
 const exclude = process.env["SPRY_TEST_FULL"] ? [] : [inFull];
 
-/** Files of rooms whose rows each start package installers, Git, containers, whole machines or crashing processes. */
+/**
+ * Files of rooms whose rows start package installers, Git, containers, whole machines or crashing processes, or keep a processor
+ * or a disk busy for seconds: nearly half of the time of all rows next to the code, in one file of fifteen.
+ */
 const processes = [
   "packages/image/src/builder/**/*.test.ts",
   "packages/machine/src/machine*.test.ts",
   "packages/machine/src/sandbox/**/*.test.ts",
   "packages/apiserver/src/store/{crash,power-loss}.test.ts",
   "packages/source/src/{fetch-source,git-server,resolve-commit}.test.ts",
+  "packages/source/src/monorepo/monorepo.test.ts",
+  "packages/apiserver/src/{turns,http/listener}.test.ts",
+  "packages/queue/src/sqlite.test.ts",
+  "packages/eventing/src/{eventing,outage,since-ready}.test.ts",
+  "packages/gateway/src/{admission,own-host,rolling-update,http2,inside/callers}.test.ts",
+  "packages/serving/src/routes.test.ts",
+  "packages/cli/src/platform/{gateway-process,system-images}.test.ts",
+  "packages/image/src/unpack-layer.property.test.ts",
+  "packages/image/src/registry/{bounds,concurrent-cleaning}.test.ts",
+  "packages/machine/src/node/images.test.ts",
+  "tools/images/host-files.test.ts",
   "packages/controller/src/function/git-function.test.ts",
 ];
 

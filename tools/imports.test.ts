@@ -213,3 +213,32 @@ describe.each(Object.entries(table))("%s", (room, { rooms, dependencies }) => {
     expect(loose).toEqual([]);
   });
 });
+
+/** Files that tests and tools need and no face has, with the reason. The command is wired here alone: it has no face. */
+const withoutFace: [file: string, reason: string][] = [
+  ["packages/cli/", "it puts the rooms together, and no room imports it"],
+  ["packages/machine/src/network/cluster-view.ts", "a policy agent of the tests enforces it"],
+  ["packages/machine/src/network/pods/policy-rules.ts", "the same"],
+  ["packages/machine/src/network/pods/commands.ts", "where the machine's programs are"],
+];
+
+test("tests, tools and benchmarks use the rooms' faces, and what rooms have for tests", () => {
+  const outside = globSync(["{test,tools,bench}/**/*.{ts,mjs}"], { cwd: root });
+  const inside = globSync("{packages,runtimes}/*/src/**/*.{ts,tsx}", { cwd: root });
+  const roomOf = (file: string) => /^(?:packages|runtimes)\/[^/]+\//.exec(file)?.[0];
+  const allowed = new Set([...faces, "/testing"]);
+  const wrong = [...outside, ...inside].flatMap((file) =>
+    importsOf(path.join(root, file))
+      .filter((name) => {
+        if (name.startsWith("@spry/")) return !allowed.has(name.slice(packageOf(name).length));
+        if (!name.startsWith(".")) return false;
+        const target = path.join(path.dirname(file), name);
+        const room = roomOf(target);
+        if (!room || room === roomOf(file) || target.startsWith(`${room}src/testing/`))
+          return false;
+        return !withoutFace.some(([each]) => target.startsWith(each));
+      })
+      .map((name) => `${file} imports ${name}`),
+  );
+  expect(wrong).toEqual([]);
+});

@@ -12,8 +12,8 @@ import {
   eventingClusterRules,
   eventingName,
   eventingNamespaceRules,
-  natsName,
 } from "../../packages/cli/src/install/eventing-objects.ts";
+import { natsName } from "../../packages/cli/src/install/nats-objects.ts";
 import {
   administrationName,
   administrationService,

@@ -1,6 +1,6 @@
 /** `--no-controller`: the definitions, webhooks and the controller of Functions are the user's own. */
 import { afterAll, expect, test } from "vitest";
-import { functionCrd } from "../../packages/function/src/index.ts";
+import { functionCrd } from "@spry/function";
 import { functionManifest, Platform } from "../support/platform.ts";
 
 const started: Platform[] = [];

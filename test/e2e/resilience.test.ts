@@ -7,7 +7,7 @@ import { processesOf } from "../support/processes.ts";
 
 const answering = (text: string) => `module.exports = { main: () => ${JSON.stringify(text)} };`;
 
-const edits = rounds({ quick: 8, full: 20 });
+const edits = rounds({ quick: 5, full: 20 });
 
 describe(`${edits} edits under 200 requests per second`, () => {
   const platform = new Platform();

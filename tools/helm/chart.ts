@@ -5,11 +5,8 @@
 import { definitionObjects, configurationObject } from "../../packages/cli/src/install/objects.ts";
 import { accessObjects } from "../../packages/cli/src/install/access.ts";
 import { controllerObjects, webhookObjects } from "../../packages/cli/src/install/controller.ts";
-import {
-  eventingObjects,
-  isOfNats,
-  natsName,
-} from "../../packages/cli/src/install/eventing-objects.ts";
+import { eventingObjects } from "../../packages/cli/src/install/eventing-objects.ts";
+import { isOfNats, natsName } from "../../packages/cli/src/install/nats-objects.ts";
 import { dashboardObjects } from "../../packages/cli/src/install/dashboard.ts";
 import { gatewayObjects } from "../../packages/cli/src/install/gateway.ts";
 import { networkPolicies } from "../../packages/cli/src/install/network.ts";

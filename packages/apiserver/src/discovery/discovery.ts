@@ -3,6 +3,8 @@ import { type Catalog } from "../resources/catalog.ts";
 import { metricsGroup, metricsResources } from "../metrics/metrics.ts";
 import { reviews } from "../handlers/reviews.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
+import { subresourcesOf } from "./subresources.ts";
+import { versionsOf } from "./version-order.ts";
 
 const allVerbs = [
   "create",
@@ -25,15 +27,6 @@ const customVerbs = [
   "update",
   "watch",
 ];
-const statusVerbs = ["get", "patch", "update"];
-
-interface Subresource {
-  name: string;
-  verbs: string[];
-  kind?: string;
-  group?: string;
-  version?: string;
-}
 
 /** The documents by which clients learn what is served; they change only when the catalog does. */
 export class Discovery {
@@ -250,71 +243,4 @@ function aggregatedResource(type: ResourceType) {
 
 function verbsOf({ custom }: ResourceType): string[] {
   return custom ? customVerbs : allVerbs;
-}
-
-const proxyVerbs = ["create", "delete", "get", "patch", "update"];
-
-function subresourcesOf(type: ResourceType): Subresource[] {
-  const found: Subresource[] = [];
-  if (type.hasStatus) found.push({ name: "status", verbs: statusVerbs });
-  if (type.hasScale) {
-    found.push({
-      name: "scale",
-      verbs: statusVerbs,
-      group: "autoscaling",
-      version: "v1",
-      kind: "Scale",
-    });
-  }
-  if (type.collection === "/pods") {
-    found.push({ name: "binding", verbs: ["create"], kind: "Binding" });
-    found.push({
-      name: "eviction",
-      verbs: ["create"],
-      group: "policy",
-      version: "v1",
-      kind: "Eviction",
-    });
-    found.push({ name: "log", verbs: ["get"] });
-    const streams = {
-      attach: "PodAttachOptions",
-      exec: "PodExecOptions",
-      portforward: "PodPortForwardOptions",
-    };
-    for (const [name, kind] of Object.entries(streams))
-      found.push({ name, verbs: ["create", "get"], kind });
-  }
-  const proxied = { "/pods": "Pod", "/services": "Service", "/nodes": "Node" }[type.collection];
-  if (proxied) found.push({ name: "proxy", verbs: proxyVerbs, kind: `${proxied}ProxyOptions` });
-  if (type.collection === "/serviceaccounts") {
-    found.push({
-      name: "token",
-      verbs: ["create"],
-      group: "authentication.k8s.io",
-      version: "v1",
-      kind: "TokenRequest",
-    });
-  }
-  if (type.collection === "/namespaces") found.push({ name: "finalize", verbs: ["update"] });
-  return found;
-}
-
-/** Newest first, stable before beta before alpha: the first one is preferred. */
-function versionsOf(types: { version: string; versionPriority?: number }[]): string[] {
-  const weights = new Map(types.map((each) => [each.version, each.versionPriority ?? ownPriority]));
-  const weight = (version: string) => weights.get(version) ?? 0;
-  return [...weights.keys()].sort(
-    (a, b) => weight(b) - weight(a) || priority(b) - priority(a) || (a < b ? -1 : 1),
-  );
-}
-
-/** The priority of groups of custom resources, which may have versions of other servers, too. */
-const ownPriority = 100;
-
-function priority(version: string): number {
-  const match = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version);
-  if (!match) return -1;
-  const [, major, stage, minor] = match;
-  const stability = stage === undefined ? 2 : stage === "beta" ? 1 : 0;
-  return stability * 1e6 + Number(major) * 1e3 + Number(minor ?? 0);
 }

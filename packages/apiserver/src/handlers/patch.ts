@@ -1,6 +1,7 @@
 import { copyOf } from "../json-copy.ts";
 import { StatusError, timestamp, type UnknownObject } from "@spry/kube";
-import { applySteps, inconvertible, untypable, type Writer } from "../apply/managed-fields.ts";
+import { applySteps, inconvertible, untypable } from "../apply/managed-fields.ts";
+import { type Writer } from "../apply/managers.ts";
 import { typedProblem } from "../apply/typed-problem.ts";
 import { fieldsOf } from "../apply/typed-value.ts";
 import { type FieldSet } from "../apply/field-set.ts";

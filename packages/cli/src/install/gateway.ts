@@ -16,7 +16,7 @@ import {
   object,
   podSecurityContext,
 } from "./parts.ts";
-import { natsVariables } from "./eventing-objects.ts";
+import { natsVariables } from "./nats-objects.ts";
 import { gatewayLabels, gatewayName } from "./names.ts";
 import { type InstallValues } from "./values.ts";
 

@@ -1,7 +1,8 @@
 /** What may connect to and from Spry's own Pods; everything else is closed (docs/compatibility.md#network-policies). */
 import { administrationPort } from "./administration.ts";
 import { controllerLabels } from "./controller.ts";
-import { eventingLabels, natsLabels } from "./eventing-objects.ts";
+import { eventingLabels } from "./eventing-objects.ts";
+import { natsLabels } from "./nats-objects.ts";
 import { callerPorts, gatewayLabels } from "./gateway.ts";
 import { dashboardLabels } from "./names.ts";
 import { type InstalledObject, object } from "./parts.ts";
