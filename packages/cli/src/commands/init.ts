@@ -11,10 +11,12 @@ import { defaultRuntime, type Runtime, type Template, templates } from "@spry/fu
 import { filesOf } from "../init/files-of.ts";
 import { withGitFiles } from "../init/git-files.ts";
 import { editorSettings, kymaInitFiles } from "../init/kyma-files.ts";
-import { knownVersions, kymaConfigName } from "../kyma/config-yaml.ts";
+import { kymaConfigName } from "../kyma/config-yaml.ts";
+import { knownVersions } from "../kyma/schema.ts";
 import { listSource } from "../project/files.ts";
 import { configName, configSchema, schemaName } from "../project/schema.ts";
-import { nameFrom, runtimeNamed, shownPath } from "../project/project.ts";
+import { nameFrom, runtimeNamed } from "../project/project.ts";
+import { shownPath } from "../project/shown-path.ts";
 import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";
 import { spryCommand } from "../shown-command.ts";
@@ -97,6 +99,11 @@ function checkTogether(options: InitOptions): void {
     throw new UserError(
       "--template does not go with --from, --url and --schema-version",
       "leave it out",
+    );
+  if (options.runtimeImageOverride !== undefined && !isKyma(options))
+    throw new UserError(
+      "--runtime-image-override is a key of a config.yaml",
+      "add --schema-version v1, which writes one",
     );
   if (!knownVersions.includes(schemaVersion))
     throw new UserError(`${schemaVersion} is not a version of config.yaml`, "use v0 or v1");
