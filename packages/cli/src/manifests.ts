@@ -4,6 +4,8 @@ import path from "node:path";
 import { loadAll } from "js-yaml";
 import { isNotFound, type KubeClient, type Resource, type UnknownObject } from "@spry/kube";
 import { isKymaConfig, objectsOfKymaConfig, type ReadContext } from "./kyma/config-yaml.ts";
+import { configName } from "./project/schema.ts";
+import { spryCommand } from "./shown-command.ts";
 import { UserError } from "./user-error.ts";
 
 export interface Manifest {
@@ -95,9 +97,12 @@ function parse(file: string, context: ReadContext & { text: string }): Manifest[
 function check(document: unknown, origin: string): Manifest {
   const object = document as Partial<Manifest["object"]>;
   if (typeof document !== "object" || !object.apiVersion || !object.kind) {
+    const file = path.basename(origin);
     throw new UserError(
       `${origin}: an object needs apiVersion and kind`,
-      "a config.yaml of Kyma needs source.sourceType",
+      file === configName
+        ? `it is the configuration of a directory: \`${spryCommand(`deploy ${path.dirname(origin)}`)}\``
+        : "a config.yaml of Kyma needs source.sourceType",
     );
   }
   if (!object.metadata?.name) throw new UserError(`${origin}: metadata.name is missing`);
