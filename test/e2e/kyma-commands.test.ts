@@ -73,6 +73,10 @@ test("subscriptions and APIRules belong to their Function: what the file no long
   expect(await namesOf("subscriptions")).toEqual(["shop-orders"]);
   expect(await namesOf("apirules")).toEqual(["shop"]);
 
+  // Sent as a directory, it has no Subscription.
+  const deployed = await platform.spry(["-n", "orders", "deploy", home, "--force-conflicts"]);
+  expect(deployed.stderr).toContain("subscriptions and apiRules are objects of their own");
+
   const dryDelete = await platform.spry(["-n", "orders", "delete", "shop", "--dry-run"]);
   expect(dryDelete).toMatchObject({ code: 0, stderr: "function/shop deleted (dry run)\n" });
   expect(await namesOf("functions")).toEqual(["shop"]);

@@ -77,11 +77,15 @@ export async function init(given: string | undefined, options: InitOptions): Pro
   );
   const place = root === process.cwd() ? "" : ` ${shellWord(shownPath(root))}`;
   console.log("Next:\n");
-  if (options.url === undefined)
-    console.log(explained(spryCommand(`dev${place}`), "run it here; a saved file answers at once"));
   const config = shellWord(shownPath(path.join(root, kymaConfigName)));
-  if (isKyma(options)) console.log(explained(spryCommand(`apply -f ${config}`), "run it"));
-  else console.log(explained(spryCommand(`deploy${place}`), "run it on the platform"));
+  const here: [string, string] = [
+    spryCommand(`dev${place}`),
+    "run it here; a saved file answers at once",
+  ];
+  const there: [string, string] = isKyma(options)
+    ? [spryCommand(`apply -f ${config}`), "run it on the platform"]
+    : [spryCommand(`deploy${place}`), "run it on the platform"];
+  console.log(explained(options.url === undefined ? [here, there] : [there]));
 }
 
 const maxShown = 30;
@@ -148,10 +152,12 @@ function readAll(directory: string): Record<string, Buffer> {
   return Object.fromEntries(files.map(({ path: name, file }) => [name, readFileSync(file)]));
 }
 
-/** A command with what it does, where a terminal of 80 columns has room for that. */
-function explained(command: string, comment: string): string {
-  const line = `  ${command.padEnd(30)}  # ${comment}`;
-  return line.length <= 80 ? line : `  ${command}`;
+/** Commands with what they do, where a terminal of 80 columns has room for that. */
+function explained(commands: [command: string, comment: string][]): string {
+  const width = Math.max(30, ...commands.map(([command]) => command.length));
+  const lines = commands.map(([command, comment]) => `  ${command.padEnd(width)}  # ${comment}`);
+  if (lines.every((line) => line.length <= 80)) return lines.join("\n");
+  return commands.map(([command]) => `  ${command}`).join("\n");
 }
 
 /** `--template fastapi` alone says which language is meant. */

@@ -164,7 +164,9 @@ export function ofKyma(config: KymaConfig, directory: string): Imported {
     else env[name] = String(value ?? "");
   }
   if (config.resource ?? config.resources)
-    remarks.push("resource has no counterpart of its own: choose a profile in spry.yaml");
+    remarks.push(
+      "resource is not used for a directory: choose a profile in spry.yaml, or `spry apply -f config.yaml`",
+    );
   if (config.subscriptions || config.apiRules)
     remarks.push(
       "subscriptions and apiRules are objects of their own: `spry apply -f config.yaml`",

@@ -41,6 +41,8 @@ export interface FoundConfig {
   config: ProjectConfig;
   /** The directory with the code: the same, if a `config.yaml` does not name another. */
   directory: string;
+  /** What it asks for and a directory's configuration cannot say, a sentence each. */
+  remarks?: string[];
 }
 
 /** The configuration of a directory, empty without a `spry.yaml`. Throws a UserError that names file and line. */
@@ -69,7 +71,7 @@ export function readKymaConfig(file: string, codeIn?: string): FoundConfig | und
   }
   if (!isKymaConfig(value)) return undefined;
   checkKymaConfig(value, shownPath(file), text);
-  const { config, directory } = ofKyma(value, path.dirname(file));
+  const { config, directory, remarks } = ofKyma(value, path.dirname(file));
   if (!isInside(path.dirname(file), directory))
     throw new UserError(
       `${shownPath(file)}: source.sourcePath ${value.source.sourcePath} is outside of its directory`,
@@ -86,6 +88,7 @@ export function readKymaConfig(file: string, codeIn?: string): FoundConfig | und
     sourceHandlerName === handler ? undefined : sourceHandlerName.replace(/\.\w+$/, "");
   return {
     directory: codeIn ?? directory,
+    remarks,
     config: {
       ...config,
       ...(module !== undefined && { env: { ...config.env, HANDLER_MOD_NAME: module } }),

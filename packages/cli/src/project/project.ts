@@ -25,6 +25,8 @@ export interface Project {
   /** File with the handler, relative to the directory. */
   handler: string;
   config: ProjectConfig;
+  /** What its configuration asks for and is not done. */
+  remarks: readonly string[];
 }
 
 const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts"];
@@ -54,7 +56,7 @@ export function openProject(
       "name the directory with the Function's files; `spry init DIR` creates one",
     );
   const given = realpathSync(directory);
-  const { config, directory: code } = read(given);
+  const { config, directory: code, remarks = [] } = read(given);
   if (!statSync(code, { throwIfNoEntry: false })?.isDirectory())
     throw new UserError(
       `${shownPath(code)} is not a directory`,
@@ -65,6 +67,7 @@ export function openProject(
   return {
     root,
     config,
+    remarks,
     runtime,
     name: config.name ?? nameFrom(root),
     handler: handlerIn(root, runtime, config.env?.["HANDLER_MOD_NAME"]),
