@@ -58,6 +58,10 @@ test("subscriptions and APIRules belong to their Function: what the file no long
   expect(await namesOf("subscriptions")).toEqual(["shop-orders", "shop-returns"]);
   const sink = await platform.k("get subscription shop-orders -n orders -o jsonpath={.spec.sink}");
   expect(sink).toBe("http://shop.orders.svc.cluster.local");
+  // What could not be changed is still the file's.
+  write({ "config.yaml": config + children.replace("host: shop", "host: a b") });
+  expect(await apply("--no-wait")).toMatchObject({ code: 1 });
+  expect(await namesOf("apirules")).toEqual(["shop"]);
   // Another command's APIRule is not the file's.
   const exposed = ["-n", "orders", "expose", "shop", "--host", "other", "--no-wait"];
   await platform.k("delete apirule shop -n orders");

@@ -26,18 +26,18 @@ const kinds = [subscriptions, apiRules as unknown as Resource<UnknownObject>];
 export class ConfigFamily {
   /** Functions that were applied from a file, by its own name for them. */
   readonly #parents = new Map<string, UnknownObject>();
-  /** Uids of what the files have. */
+  /** What the files have, also what could not be applied. */
   readonly #known = new Set<string>();
 
   /** A child gets its Function as owner, which has been applied before it. */
   adopt({ config }: Manifest, object: UnknownObject): void {
+    this.#known.add(keyOf(object));
     const parent = config?.isChild ? this.#parents.get(config.name) : undefined;
     if (parent) object.metadata.ownerReferences = [ownerReference(parent)];
   }
 
   add({ config }: Manifest, stored: UnknownObject): void {
     if (config && !config.isChild) this.#parents.set(config.name, stored);
-    this.#known.add(stored.metadata.uid ?? "");
   }
 
   /** Deletes what an earlier version of a file had; returns the labels, also for `isDryRun`. */
@@ -47,7 +47,7 @@ export class ConfigFamily {
       for (const resource of kinds) {
         const { namespace } = parent.metadata;
         for (const object of await listed(client, resource, namespace)) {
-          if (!this.#isLeftOver(object, parent)) continue;
+          if (!this.#isLeftOver(resource.kind, object, parent)) continue;
           const { name = "" } = object.metadata;
           removed.push(`${resource.kind.toLowerCase()}/${name}`);
           if (!isDryRun) await client.delete(resource, { namespace, name });
@@ -56,15 +56,18 @@ export class ConfigFamily {
     return removed;
   }
 
-  #isLeftOver({ metadata }: UnknownObject, { metadata: parent }: UnknownObject): boolean {
-    const { ownerReferences = [], managedFields = [], uid = "" } = metadata;
+  #isLeftOver(kind: string, { metadata }: UnknownObject, { metadata: parent }: UnknownObject) {
+    const { ownerReferences = [], managedFields = [] } = metadata;
     return (
-      !this.#known.has(uid) &&
+      !this.#known.has(keyOf({ kind, metadata })) &&
       ownerReferences.some((owner) => owner.uid === parent.uid) &&
       managedFields.some(({ manager }) => manager === fieldManager)
     );
   }
 }
+
+const keyOf = ({ kind, metadata }: Pick<UnknownObject, "kind" | "metadata">): string =>
+  [kind, metadata.namespace, metadata.name].join("/");
 
 /** None where the kind is not served, or may not be read. */
 async function listed(
