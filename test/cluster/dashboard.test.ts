@@ -2,18 +2,22 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
-import { get, type IncomingMessage } from "node:http";
+import { randomUUID } from "node:crypto";
+import { type IncomingMessage, request } from "node:http";
 import path from "node:path";
-import { type Function, functions } from "@spry/function";
+import { type Function, functions, subscriptions } from "@spry/function";
 import { type Deployment, resources } from "@spry/kube";
 import { patience } from "@spry/test-kit";
 import { type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { launchBrowser, openTab, screenshot, whyNoBrowser } from "../support/browser.ts";
 import { InstalledCluster, whyNoInstallation } from "../support/installed-cluster.ts";
+import { pushNatsImage } from "../support/nats-image.ts";
 import { cleanEnvironment, functionManifest, root, run } from "../support/platform.ts";
+import { whyNoNats } from "../../tools/nats-server/binary.ts";
 
 const reason = whyNoInstallation() ?? whyNoBrowser();
+const hasEvents = whyNoNats() === undefined;
 const cluster = new InstalledCluster();
 const system = "kyma-system";
 const name = "serverless-dashboard";
@@ -27,10 +31,11 @@ describe.skipIf(reason !== undefined)(
     beforeAll(async () => {
       [browser] = await Promise.all([
         launchBrowser(),
-        cluster.start({ moreImages: ["dashboard"] }),
+        cluster.start({ moreImages: ["dashboard", ...(hasEvents ? ["eventing"] : [])] }),
       ]);
       const values = path.join(cluster.scratch, "dashboard.json");
-      writeFileSync(values, JSON.stringify({ dashboard: { enabled: true } }));
+      const dashboard = { enabled: true };
+      writeFileSync(values, JSON.stringify({ dashboard, ...(await eventingValues()) }));
       const { code, stderr } = await cluster.install("--values", values);
       expect(code, stderr).toBe(0);
       await cluster.client.apply(resources.namespaces, { metadata: { name: "shop" } });
@@ -128,14 +133,9 @@ describe.skipIf(reason !== undefined)(
       expect([...editor.complaints, ...viewer.complaints]).toEqual([]);
     });
 
-    test("what the gateways have counted, and what the registry keeps, is shown", async () => {
-      const gateway = new URL(await forwarded("service/serverless-gateway"));
-      const ask = async () => {
-        const options = { port: gateway.port, headers: { host: "till.shop.svc.cluster.local" } };
-        const [response] = (await once(get(options), "response")) as [IncomingMessage];
-        response.resume();
-        return response.statusCode;
-      };
+    test("what the gateways have counted is drawn, and what the registry keeps is shown", async () => {
+      const gateway = await forwarded("service/serverless-gateway");
+      const ask = () => sent(gateway, "till");
       await expect.poll(ask, poll).toBe(200);
       const url = await forwarded(`service/${name}`);
       const { page, complaints } = await openTab(browser);
@@ -152,6 +152,16 @@ describe.skipIf(reason !== undefined)(
           return ((await response.json()) as { requests?: Record<string, number> }).requests;
         });
       await expect.poll(counted, poll).toMatchObject({ 200: expect.any(Number) });
+      await page.goto(`${url}/functions/shop/till/metrics`);
+      await page.getByText("Requests are those through the gateway").waitFor();
+      const legend = async (chart: string) => {
+        await ask();
+        return page.getByRole("region", { name: chart, exact: true }).textContent();
+      };
+      await expect.poll(() => legend("Requests"), poll).toMatch(/all (?!0\.0\/s)[\d.]+\/s/);
+      await expect.poll(() => legend("Response time"), poll).toMatch(/p50 \d+ ms/);
+      await expect.poll(() => legend("Pods"), poll).toMatch(/running 1/);
+      await screenshot(page, "cluster-metrics");
       await page.goto(`${url}/registry?ns=shop`);
       const own = page.getByRole("region", { name: "shop/till" });
       await own.getByText("version 1 in the history").waitFor();
@@ -159,8 +169,94 @@ describe.skipIf(reason !== undefined)(
       await screenshot(page, "cluster-registry");
       expect(complaints).toEqual([]);
     });
+
+    test.skipIf(!hasEvents)(
+      "a user subscribes a Function, and sends what it refused again",
+      async () => {
+        const source = `let refuses = true;
+module.exports = { main: (event) => {
+  if (event.data?.accept) refuses = false;
+  if (event.data?.order && refuses) throw new Error("no room for this order");
+  return "ok";
+} };`;
+        const ledger = {
+          ...functionIn("shop", "ledger", ""),
+          spec: { source: { inline: { source } } },
+        };
+        await cluster.client.create(functions, ledger);
+        await cluster.untilRunning("shop", "ledger");
+        const url = await forwarded(`service/${name}`);
+        const { page, complaints } = await openTab(browser);
+        await page.goto(url);
+        await logIn(page, (await kubectl("create", "token", "editor")).stdout.trim());
+        await page.getByRole("navigation", { name: "Sections" }).waitFor();
+        await page.goto(`${url}/events?ns=shop`);
+        await page.getByRole("button", { name: "Subscribe" }).first().click();
+        const dialog = page.getByRole("dialog");
+        await dialog.getByLabel("Function").selectOption("shop/ledger");
+        await dialog.getByLabel("Types of events").fill("order.paid.v1");
+        await dialog.getByLabel("Source").fill("web");
+        await dialog.getByRole("button", { name: "Create" }).click();
+        const row = page.getByRole("row", { name: /^ledger-/ });
+        await row.getByText("ready").waitFor({ timeout: patience.cluster });
+        // How often it is tried is set in YAML.
+        const [made] = (await cluster.client.list(subscriptions, { namespace: "shop" })).items;
+        await cluster.client.patch(
+          subscriptions,
+          { namespace: "shop", name: made?.metadata.name ?? "" },
+          { spec: { delivery: { maxAttempts: 1 } } },
+          { type: "merge" },
+        );
+        const publisher = await forwarded("service/eventing-publisher-proxy");
+        const dead = row.getByRole("button", { name: /dead letter/ });
+        const isDead = async () => {
+          if ((await dead.count()) > 0) return true;
+          const headers = { "content-type": "application/json", ...ceHeaders() };
+          await fetch(`${publisher}/publish`, { method: "POST", headers, body: '{"order":1}' });
+          return (await dead.count()) > 0;
+        };
+        await expect.poll(isDead, { ...poll, interval: 2_000 }).toBe(true);
+        const gateway = await forwarded("service/serverless-gateway");
+        expect(await sent(gateway, "ledger", '{"accept":true}')).toBe(200);
+        await dead.click();
+        const letters = page.getByRole("dialog", { name: /^Dead letters of ledger-/ });
+        await letters.getByText("order.paid.v1").first().waitFor();
+        await screenshot(page, "cluster-dead-letters");
+        await letters.getByRole("button", { name: "Redrive all" }).click();
+        await expect.poll(() => dead.count(), poll).toBe(0);
+        expect(complaints).toEqual([]);
+      },
+    );
   },
 );
+
+async function eventingValues(): Promise<object> {
+  if (!hasEvents) return {};
+  const image = await pushNatsImage(cluster.imageRegistry, cluster.scratch);
+  const storage = { size: "1Gi", storageClassName: "of-the-test" };
+  return { eventing: { enabled: true, nats: { image, storage, replicas: 1 } } };
+}
+
+const ceHeaders = () => ({
+  "ce-specversion": "1.0",
+  "ce-id": randomUUID(),
+  "ce-source": "web",
+  "ce-type": "order.paid.v1",
+});
+
+/** The status of a request to a Function of the namespace, as one inside the cluster sends it. */
+async function sent(gateway: string, fn: string, body?: string): Promise<number | undefined> {
+  const headers = {
+    host: `${fn}.shop.svc.cluster.local`,
+    ...(body !== undefined && { "content-type": "application/json" }),
+  };
+  const { port } = new URL(gateway);
+  const asked = request({ port, headers, method: body === undefined ? "GET" : "POST" });
+  asked.end(body);
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
 
 function kubectl(...args: string[]) {
   return run("kubectl", ["--kubeconfig", cluster.kubeconfig, "-n", "shop", ...args]);

@@ -295,6 +295,7 @@ describe("mistakes are one sentence each", () => {
     ["an output format", ["get", "-o", "nope"], "unknown output format nope"],
     ["an unknown shell", ["completion", "cmd"], "cmd is not a known shell"],
     ["a version of config.yaml", ["sync", "legacy", "--schema-version", "v9"], "v9 is not"],
+    ["a file for a body", ["invoke", "legacy", "-d", "@nope"], "the file nope does not exist"],
     ["an import of nothing", ["import", "nope.yaml"], "nope.yaml does not exist"],
   ];
   test.each(mistakes)("%s", async (_name, args, words) => {

@@ -36,6 +36,45 @@ test("everything can be reached by the keyboard", async () => {
   await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
 });
 
+test("what is typed at once is not lost, and Enter waits for Functions that are on their way", async () => {
+  await apply("keys", answering("keys"));
+  const { page } = await user.open("/nodes");
+  await page.getByRole("main").waitFor();
+  // Between two keys there is time for what the first has set off, but not for a frame.
+  const focused = await page.evaluate(async () => {
+    dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+    return document.activeElement?.getAttribute("role");
+  });
+  expect(focused).toBe("combobox");
+  await page.keyboard.press("Escape");
+  // The page draws for longer than the user needed for both keys.
+  await page.evaluate(() => {
+    const [first, second] = ["g", "b"].map(
+      (key) => new KeyboardEvent("keydown", { key, bubbles: true }),
+    );
+    document.body.dispatchEvent(first!);
+    for (const end = performance.now() + 2_000; performance.now() < end;);
+    document.body.dispatchEvent(second!);
+  });
+  await page.waitForURL("**/builds");
+  await user.goTo(page, "/nodes");
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  await page.reload();
+  await page.route(/\/k8s\/.*\/functions\b/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.getByRole("main").waitFor();
+  await page.keyboard.press("ControlOrMeta+k");
+  await page.keyboard.type("keys default");
+  await page.getByText("Looking …").waitFor();
+  await page.keyboard.press("Enter");
+  answer();
+  await page.waitForURL("**/functions/default/keys");
+});
+
 test("a Function is created, edited, applied and deleted without a mouse", async () => {
   const { page, complaints } = await user.open("/functions");
   await page.getByRole("main").waitFor();

@@ -192,6 +192,16 @@ describe("what is typed", () => {
   });
 });
 
+test("a search that finds nothing says so, and leads back", async () => {
+  await apply("findable", answering("findable"));
+  const { page, complaints } = await user.open("/functions?q=nowhere-to-be-found");
+  await page.getByText("No Function matches nowhere-to-be-found").waitFor();
+  await page.getByRole("button", { name: "Show all" }).click();
+  await page.getByRole("link", { name: /^findable/ }).waitFor();
+  expect(await page.getByLabel("Search Functions").inputValue()).toBe("");
+  expect(complaints).toEqual([]);
+});
+
 describe("rights", () => {
   test("a viewer sees, and is offered nothing else; what they try is refused", async () => {
     await apply("seen", answering("seen"));
@@ -227,6 +237,28 @@ describe("rights", () => {
     // Other namespaces are not theirs.
     await user.goTo(page, "/functions");
     await page.getByText("Functions cannot be listed").waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test("who sees all namespaces may create where they may, and is led there", async () => {
+    await platform.k("create namespace workshop");
+    await platform.k("create serviceaccount worker -n workshop");
+    const account = "--serviceaccount=workshop:worker";
+    await platform.k(`create clusterrolebinding worker --clusterrole=view ${account}`);
+    await platform.k(
+      "create clusterrole sees-namespaces --verb=get,list,watch --resource=namespaces",
+    );
+    await platform.k(
+      `create clusterrolebinding worker-sees --clusterrole=sees-namespaces ${account}`,
+    );
+    await platform.k(`create rolebinding worker --clusterrole=edit ${account} -n workshop`);
+    const { page, complaints } = await user.tab();
+    await page.goto(`${user.origin}/functions`);
+    const token = await platform.k("create token worker -n workshop");
+    await page.getByLabel("Or with a token").fill(token.trim());
+    await page.getByRole("button", { name: "Log in" }).click();
+    const link = page.getByRole("link", { name: /Create/ }).first();
+    await expect.poll(() => link.getAttribute("href")).toBe("/new?ns=workshop");
     expect(complaints).toEqual([]);
   });
 

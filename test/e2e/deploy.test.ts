@@ -180,6 +180,8 @@ describe("spry deploy", () => {
     );
     expect(await get("-o", "wide")).toMatch(/shop +Running +nodejs24 .* directory +[0-9a-f]{12}$/);
     expect(await get("-l", "app=none", "-o", "json")).toContain('"kind": "List"');
+    const none = await platform.spry(["get", "-l", "app=none"]);
+    expect(none.stderr).toBe("No Functions in namespace default have the labels app=none.\n");
     const printed = await platform.spry(["get", "shop", "-o", "yaml"]);
     expect(printed.stdout).not.toContain("managedFields");
     expect((await platform.spry(["apply", "-f", "-", "--no-wait"], printed.stdout)).code).toBe(0);

@@ -93,6 +93,17 @@ const hasOther = (): boolean =>
   process.env["KUBERNETES_SERVICE_HOST"] !== undefined ||
   existsSync(path.join(process.env["HOME"] ?? homedir(), ".kube", "config"));
 
+/** How manifests are read: what names no namespace is of the options' one, or the kubeconfig's. */
+export function readOptions(options: GlobalOptions & { recursive?: boolean }): {
+  isRecursive: boolean;
+  namespace: () => string;
+} {
+  return {
+    isRecursive: options.recursive ?? false,
+    namespace: () => options.namespace ?? loadConfig(options).namespace,
+  };
+}
+
 /** Says which server could not be reached, instead of a bare ECONNREFUSED. */
 function reachable(transport: KubeClient["transport"], server: string): KubeClient["transport"] {
   return async (request) => {

@@ -62,4 +62,10 @@ describe("a mistake is told with its place", () => {
   ])("%s", (_name, file, message) => {
     expect(() => readManifests([typeof file === "string" ? file : file()])).toThrow(message);
   });
+
+  test("the configuration of a directory, with the command for that", () => {
+    const file = write("spry.yaml", "name: dice\n");
+    const wayOut = expect.stringMatching(/configuration of a directory: .*spry deploy \//);
+    expect(() => readManifests([file])).toThrow(expect.objectContaining({ wayOut }));
+  });
 });

@@ -3,13 +3,23 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { loadAll } from "js-yaml";
 import { isNotFound, type KubeClient, type Resource, type UnknownObject } from "@spry/kube";
-import { isKymaConfig, objectsOfKymaConfig } from "./kyma/config-yaml.ts";
+import { isKymaConfig, objectsOfKymaConfig, type ReadContext } from "./kyma/config-yaml.ts";
+import { configName } from "./project/schema.ts";
+import { spryCommand } from "./shown-command.ts";
 import { UserError } from "./user-error.ts";
 
 export interface Manifest {
   object: UnknownObject & { apiVersion: string; kind: string };
   /** Where it came from, for messages. */
   origin: string;
+  /** Of a config.yaml: the name of its Function, and whether this is one of the objects that belong to it. */
+  config?: { name: string; isChild: boolean };
+}
+
+export interface ReadOptions {
+  isRecursive?: boolean;
+  /** Of what a config.yaml describes that names none. */
+  namespace?: () => string;
 }
 
 const maxEntries = 10_000;
@@ -18,11 +28,11 @@ const maxFileSize = 10 * 1024 * 1024;
 /** All objects of files, directories and standard input (`-`). Throws a UserError that names the file. */
 export function readManifests(
   filenames: readonly string[],
-  { isRecursive = false }: { isRecursive?: boolean } = {},
+  { isRecursive = false, namespace = () => "default" }: ReadOptions = {},
 ): Manifest[] {
   const manifests = filenames
     .flatMap((name) => filesOf(name, isRecursive))
-    .flatMap((file) => parse(file, read(file)));
+    .flatMap((file) => parse(file, { text: read(file), namespace }));
   if (manifests.length === 0)
     throw new UserError(
       `nothing to do: ${filenames.join(", ")} contains no object`,
@@ -56,31 +66,43 @@ function read(file: string): string {
   return readFileSync(file, "utf8");
 }
 
-function parse(file: string, text: string): Manifest[] {
+function parse(file: string, context: ReadContext & { text: string }): Manifest[] {
   let documents: unknown[];
   try {
-    documents = loadAll(text);
+    documents = loadAll(context.text);
   } catch (error) {
     throw new UserError(`${file} is not valid YAML: ${(error as Error).message}`);
   }
-  return documents
+  const given = documents
     .filter((document) => document != null)
     .flatMap((document) => {
       const items = (document as { kind?: string; items?: unknown[] }).items;
       return Array.isArray(items) ? items : [document];
-    })
-    .flatMap((document) =>
-      isKymaConfig(document) ? objectsOfKymaConfig(document, file) : [document],
-    )
-    .map((document, index) => check(document, index === 0 ? file : `${file}, object ${index + 1}`));
+    });
+  const manifests: Manifest[] = [];
+  for (const document of given) {
+    const isConfig = isKymaConfig(document);
+    const objects = isConfig ? objectsOfKymaConfig(document, file, context) : [document];
+    for (const [index, object] of objects.entries()) {
+      const at = manifests.length === 0 ? file : `${file}, object ${manifests.length + 1}`;
+      const manifest = check(object, at);
+      const isChild = isConfig && index > 0;
+      if (isConfig) manifest.config = { name: document.name, isChild };
+      manifests.push(manifest);
+    }
+  }
+  return manifests;
 }
 
 function check(document: unknown, origin: string): Manifest {
   const object = document as Partial<Manifest["object"]>;
   if (typeof document !== "object" || !object.apiVersion || !object.kind) {
+    const file = path.basename(origin);
     throw new UserError(
       `${origin}: an object needs apiVersion and kind`,
-      "a config.yaml of Kyma needs source.sourceType",
+      file === configName
+        ? `it is the configuration of a directory: \`${spryCommand(`deploy ${path.dirname(origin)}`)}\``
+        : "a config.yaml of Kyma needs source.sourceType",
     );
   }
   if (!object.metadata?.name) throw new UserError(`${origin}: metadata.name is missing`);

@@ -47,6 +47,8 @@ export interface DeleteOptions {
   gracePeriodSeconds?: number;
   propagationPolicy?: "Foreground" | "Background" | "Orphan";
   preconditions?: { uid?: string; resourceVersion?: string };
+  /** Checked by the server, and nothing is deleted. */
+  dryRun?: readonly "All"[];
   signal?: AbortSignal;
 }
 

@@ -138,6 +138,7 @@ export function addFunctionCommands(program: Command): void {
     .option("-f, --filename <file>", "delete what manifests describe (repeatable)", collect)
     .option("-R, --recursive", "also the files in the folders of a directory")
     .option("-y, --yes", "delete without asking; required without a terminal")
+    .option("--dry-run", "ask the server whether it would be deleted, and delete nothing")
     .option("--no-wait", "do not wait for the deletion")
     .action(async (names, _options, command) =>
       (await import("../commands/delete.ts")).remove(names, command.optsWithGlobals()),

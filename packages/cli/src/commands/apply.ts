@@ -11,9 +11,10 @@ import {
   StatusError,
   type UnknownObject,
 } from "@spry/kube";
-import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
+import { connect, type Connection, type GlobalOptions, readOptions, urlOf } from "../connection.ts";
 import { applyObject } from "../apply-object.ts";
 import { followUntilRunning, stillGoing } from "../follow.ts";
+import { ConfigFamily } from "../kyma/config-family.ts";
 import { kymaConfigName } from "../kyma/config-yaml.ts";
 import { type Manifest, readManifests, resourceOf } from "../manifests.ts";
 import { Progress } from "../progress.ts";
@@ -61,9 +62,10 @@ async function applyWith(options: ApplyOptions, progress: Progress): Promise<voi
   const { onerror = "nothing", output = "text" } = options;
   assertOneOf("--onerror", onerror, ["nothing", "purge"]);
   assertOneOf("--output", output, ["text", "json", "yaml", "none"]);
-  const manifests = readManifests(filesOf(options), { isRecursive: options.recursive ?? false });
+  const manifests = readManifests(filesOf(options), readOptions(options));
   for (const manifest of manifests) if (isCurrent(manifest.object)) checkFunction(manifest);
   const connection = await connect(options);
+  const family = new ConfigFamily();
   const results: Result[] = [];
   const stored: Stored[] = [];
   const following: Promise<Result>[] = [];
@@ -75,6 +77,7 @@ async function applyWith(options: ApplyOptions, progress: Progress): Promise<voi
         ...options,
         progress,
         stored,
+        family,
       });
       if (!isFunction(object) || options.dryRun || !options.wait) return { outcome: "applied" };
       const prefix = manifests.length > 1 ? `${object.metadata.name}: ` : "";
@@ -90,6 +93,12 @@ async function applyWith(options: ApplyOptions, progress: Progress): Promise<voi
       `${results.length + following.length} of ${manifests.length} objects were sent: apply again for the others`,
     );
   }
+  const removed = await family.removeOthers(connection.client, options.dryRun ?? false);
+  results.push(...removed.map((label) => ({ label, outcome: "deleted", details: "" })));
+  for (const label of removed)
+    progress.note(
+      `${label} deleted${options.dryRun ? " (dry run)" : ""}: config.yaml no longer has it`,
+    );
   progress.whenInterrupted(
     followed.length === 1 && followed[0]
       ? stillGoing(followed[0])
@@ -220,7 +229,12 @@ function checkFunction({ object, origin }: Manifest): void {
   if (errors.length === 0) return;
   throw new UserError(
     `${origin}: Function ${object.metadata.name} is not valid:\n` +
-      errors.map((error) => `  - ${error.path}: ${error.message}`).join("\n"),
+      errors
+        .map(
+          ({ path, message }) =>
+            `  - ${message.startsWith(`${path}: `) ? "" : `${path}: `}${message}`,
+        )
+        .join("\n"),
   );
 }
 
@@ -243,7 +257,7 @@ async function applyOne(
   client: KubeClient,
   manifest: Manifest,
   namespace: string,
-  options: ApplyOptions & { progress: Progress; stored: Stored[] },
+  options: ApplyOptions & { progress: Progress; stored: Stored[]; family: ConfigFamily },
 ): Promise<UnknownObject> {
   const resource = await resourceOf(client, manifest);
   const object = structuredClone(manifest.object);
@@ -254,9 +268,11 @@ async function applyOne(
       "leave one of the two out",
     );
   const label = labelOf(object);
+  options.family.adopt(manifest, object);
   try {
     const before = options.onerror === "purge" ? await exists(client, resource, object) : true;
     const stored = await applyObject(client, resource, object, options);
+    options.family.add(manifest, stored);
     options.stored.push({ resource, object: stored, isNew: !before });
     const { namespace: ns } = object.metadata;
     const text = `${label} applied${options.dryRun ? " (dry run)" : ""}`;

@@ -1,7 +1,7 @@
 import { functions } from "@spry/function";
 import { isNotFound, type KubeClient, type Resource, StatusError, type Target } from "@spry/kube";
 import { confirm } from "../confirm.ts";
-import { connect, type GlobalOptions } from "../connection.ts";
+import { connect, type GlobalOptions, readOptions } from "../connection.ts";
 import { readManifests, resourceOf } from "../manifests.ts";
 import { printError } from "../print-error.ts";
 import { UserError } from "../user-error.ts";
@@ -12,6 +12,8 @@ export interface DeleteOptions extends GlobalOptions {
   wait: boolean;
   /** Delete without asking. */
   yes?: boolean;
+  /** Ask the server, and delete nothing. */
+  dryRun?: boolean;
 }
 
 interface Doomed {
@@ -32,10 +34,13 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
     names.length === count
       ? `Function${count === 1 ? "" : "s"} ${names.join(", ")} in namespace ${namespace}`
       : `what ${[...names, ...(options.filename ?? [])].join(", ")} describe`;
-  await confirm(`Delete ${what}, with everything that belongs to it?`, options.yes);
+  await confirm(
+    `Delete ${what}, with everything that belongs to it?`,
+    options.yes ?? options.dryRun,
+  );
   const doomed: Doomed[] = names.map((name) => ({ resource: functions, name, namespace }));
   for (const manifest of options.filename
-    ? readManifests(options.filename, { isRecursive: options.recursive ?? false })
+    ? readManifests(options.filename, readOptions(options))
     : []) {
     const resource = await resourceOf(client, manifest);
     const { name = "", namespace: own } = manifest.object.metadata;
@@ -51,7 +56,7 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
   const failures: (UserError | StatusError)[] = [];
   for (const one of [...doomed, ...ofManifests]) {
     try {
-      await removeOne(client, one, options.wait);
+      await removeOne(client, one, options);
     } catch (error) {
       // One that cannot be deleted does not keep the others.
       if (!(error instanceof UserError || error instanceof StatusError)) throw error;
@@ -67,19 +72,23 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
 async function removeOne(
   client: KubeClient,
   { resource, name, namespace }: Doomed,
-  wait: boolean,
+  { wait, dryRun = false }: DeleteOptions,
 ): Promise<void> {
   const label = `${resource.kind.toLowerCase()}/${name}`;
   try {
-    await client.delete(resource, { namespace, name }, { propagationPolicy: "Foreground" });
+    await client.delete(
+      resource,
+      { namespace, name },
+      { propagationPolicy: "Foreground", ...(dryRun && { dryRun: ["All"] }) },
+    );
   } catch (error) {
     if (!isNotFound(error)) throw error;
     throw new UserError(
       `${resource.kind} ${name} not found${namespace ? ` in namespace ${namespace}` : ""}`,
     );
   }
-  if (wait) await untilGone(client, resource, { namespace, name });
-  console.error(`${label} deleted`);
+  if (wait && !dryRun) await untilGone(client, resource, { namespace, name });
+  console.error(`${label} deleted${dryRun ? " (dry run)" : ""}`);
 }
 
 async function untilGone(client: KubeClient, resource: Resource, target: Target): Promise<void> {

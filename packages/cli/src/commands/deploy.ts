@@ -45,6 +45,7 @@ async function deployWith(
 ): Promise<void> {
   const found = openProject(directory);
   const project = { ...found, name: options.name ?? found.name };
+  for (const remark of project.remarks) progress.note(`${project.name}: ${remark}`);
   const namespace = options.namespace ?? project.config.namespace;
   const connection = await connect({ ...options, ...(namespace !== undefined && { namespace }) });
   const { client } = connection;

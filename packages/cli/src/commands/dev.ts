@@ -14,7 +14,7 @@ import { DevEvents, type DevOutput } from "../dev/output.ts";
 import { DevTerminal, listenToKeys } from "../dev/terminal.ts";
 import { type EndSignal, exitCodeOf, untilInterrupted } from "../interruption.ts";
 import { openBrowser } from "../open-browser.ts";
-import { openProject } from "../project/project.ts";
+import { openProject, type Project } from "../project/project.ts";
 import { UserError } from "../user-error.ts";
 
 export interface DevOptions extends GlobalOptions {
@@ -27,14 +27,18 @@ export interface DevOptions extends GlobalOptions {
   json?: boolean;
 }
 
+/** A directory, or one whose configuration is elsewhere. */
+export type OpenDirectory = () => Project;
+
 const defaultPort = 3000;
 
 /** Runs a directory until Ctrl-C. */
-export async function dev(directory: string, options: DevOptions): Promise<void> {
-  if (!options.json) return end(await runUntilEnd(directory, options, new DevTerminal()));
+export async function dev(directory: string | OpenDirectory, options: DevOptions): Promise<void> {
+  const open = typeof directory === "string" ? () => openProject(directory) : directory;
+  if (!options.json) return end(await runUntilEnd(open, options, new DevTerminal()));
   const events = new DevEvents();
   try {
-    end(await runUntilEnd(directory, options, events));
+    end(await runUntilEnd(open, options, events));
   } catch (error) {
     events.ended(error);
     process.exit(1);
@@ -47,14 +51,14 @@ function end(signal: EndSignal | undefined): never {
 
 /** Returns the signal that has ended it, if it was one. */
 async function runUntilEnd(
-  directory: string,
+  open: OpenDirectory,
   options: DevOptions,
   output: DevOutput,
 ): Promise<EndSignal | undefined> {
   const begin = performance.now();
   const inspect = inspectOf(options);
   const allowed = new AllowedHosts(options.allowHost);
-  const project = openProject(directory);
+  const project = open();
   const interrupted = untilInterrupted();
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-dev-"));
   const cleanups: (() => Promise<void> | void)[] = [
@@ -84,7 +88,7 @@ async function runUntilEnd(
     /** Until the code has been loaded once. */
     let isFirst = true;
     const starting = DevRunner.start({
-      directory: project.root,
+      open,
       scratch,
       namespace,
       publisher: collector.url,

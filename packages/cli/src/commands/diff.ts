@@ -3,7 +3,7 @@ import { isNotFound, type KubeClient, type Resource, type UnknownObject } from "
 import { createHmac, randomBytes } from "node:crypto";
 import { styleText } from "node:util";
 import { applyObject } from "../apply-object.ts";
-import { connect, type GlobalOptions } from "../connection.ts";
+import { connect, type GlobalOptions, readOptions } from "../connection.ts";
 import { lineDiff } from "../line-diff.ts";
 import { readManifests, resourceOf } from "../manifests.ts";
 import { printableLines } from "../printable.ts";
@@ -15,7 +15,7 @@ export interface DiffOptions extends GlobalOptions {
 
 /** Prints what `spry apply` would change, as the server would store it. The exit code is 1 if anything would change. */
 export async function diff(options: DiffOptions): Promise<void> {
-  const manifests = readManifests(options.filename, { isRecursive: options.recursive ?? false });
+  const manifests = readManifests(options.filename, readOptions(options));
   const { client, namespace } = await connect(options);
   let isDifferent = false;
   for (const manifest of manifests) {

@@ -7,7 +7,7 @@ import { findFunction } from "../find-function.ts";
 import { kymaFilesOf } from "../kyma/config-yaml.ts";
 import { runtimeFilesOf } from "../platform/runtime-files.ts";
 import { listSource } from "../project/files.ts";
-import { shownPath } from "../project/project.ts";
+import { shownPath } from "../project/shown-path.ts";
 import { UserError } from "../user-error.ts";
 
 export interface EjectOptions extends GlobalOptions {

@@ -1,4 +1,4 @@
-import { type ApiRule, apiRules, type Function, functions, istioGateways } from "@spry/function";
+import { type ApiRule, apiRules, istioGateways } from "@spry/function";
 import { apiVersionOf, type KubeClient } from "@spry/kube";
 import { dump } from "js-yaml";
 import { connect, type GlobalOptions } from "../connection.ts";
@@ -6,6 +6,7 @@ import { hostUrls } from "../expose/host-urls.ts";
 import { keysOf } from "../expose/issuer-keys.ts";
 import { untilTrue } from "../until-true.ts";
 import { findFunction } from "../find-function.ts";
+import { ownerReference } from "../owner-reference.ts";
 import { UserError } from "../user-error.ts";
 
 export interface ExposeOptions extends GlobalOptions {
@@ -137,8 +138,4 @@ async function untilProcessed(
     return observedGeneration === generation;
   });
   return current!;
-}
-
-function ownerReference({ metadata: { name = "", uid = "" } }: Function) {
-  return { apiVersion: apiVersionOf(functions), kind: functions.kind, name, uid };
 }

@@ -37,7 +37,11 @@ export async function get(given: string | undefined, options: GetOptions): Promi
   const { items, metadata } = await client.list(functions, which);
   if (items.length === 0 && !options.output) {
     const where = options.allNamespaces ? "in the cluster" : `in namespace ${namespace}`;
-    console.error(`No Functions ${where}. \`spry init\` and \`spry deploy\` create one.`);
+    console.error(
+      options.selector === undefined
+        ? `No Functions ${where}. \`spry init\` and \`spry deploy\` create one.`
+        : `No Functions ${where} have the labels ${options.selector}.`,
+    );
   } else if (!name) print(items, false);
   if (!options.watch) return;
   const { resourceVersion = "" } = metadata;

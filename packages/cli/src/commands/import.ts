@@ -3,7 +3,7 @@ import path from "node:path";
 import { dump } from "js-yaml";
 import { importFile } from "../import/import-file.ts";
 import { isInside } from "../inside.ts";
-import { shownPath } from "../project/project.ts";
+import { shownPath } from "../project/shown-path.ts";
 import { configName } from "../project/schema.ts";
 import { spryCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";

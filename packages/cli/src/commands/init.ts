@@ -11,10 +11,12 @@ import { defaultRuntime, type Runtime, type Template, templates } from "@spry/fu
 import { filesOf } from "../init/files-of.ts";
 import { withGitFiles } from "../init/git-files.ts";
 import { editorSettings, kymaInitFiles } from "../init/kyma-files.ts";
-import { knownVersions, kymaConfigName } from "../kyma/config-yaml.ts";
+import { kymaConfigName } from "../kyma/config-yaml.ts";
+import { knownVersions } from "../kyma/schema.ts";
 import { listSource } from "../project/files.ts";
 import { configName, configSchema, schemaName } from "../project/schema.ts";
-import { nameFrom, runtimeNamed, shownPath } from "../project/project.ts";
+import { nameFrom, runtimeNamed } from "../project/project.ts";
+import { shownPath } from "../project/shown-path.ts";
 import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";
 import { spryCommand } from "../shown-command.ts";
@@ -75,11 +77,15 @@ export async function init(given: string | undefined, options: InitOptions): Pro
   );
   const place = root === process.cwd() ? "" : ` ${shellWord(shownPath(root))}`;
   console.log("Next:\n");
-  if (options.url === undefined)
-    console.log(explained(spryCommand(`dev${place}`), "run it here; a saved file answers at once"));
   const config = shellWord(shownPath(path.join(root, kymaConfigName)));
-  if (isKyma(options)) console.log(explained(spryCommand(`apply -f ${config}`), "run it"));
-  else console.log(explained(spryCommand(`deploy${place}`), "run it on the platform"));
+  const here: [string, string] = [
+    spryCommand(`dev${place}`),
+    "run it here; a saved file answers at once",
+  ];
+  const there: [string, string] = isKyma(options)
+    ? [spryCommand(`apply -f ${config}`), "run it on the platform"]
+    : [spryCommand(`deploy${place}`), "run it on the platform"];
+  console.log(explained(options.url === undefined ? [here, there] : [there]));
 }
 
 const maxShown = 30;
@@ -97,6 +103,11 @@ function checkTogether(options: InitOptions): void {
     throw new UserError(
       "--template does not go with --from, --url and --schema-version",
       "leave it out",
+    );
+  if (options.runtimeImageOverride !== undefined && !isKyma(options))
+    throw new UserError(
+      "--runtime-image-override is a key of a config.yaml",
+      "add --schema-version v1, which writes one",
     );
   if (!knownVersions.includes(schemaVersion))
     throw new UserError(`${schemaVersion} is not a version of config.yaml`, "use v0 or v1");
@@ -141,10 +152,12 @@ function readAll(directory: string): Record<string, Buffer> {
   return Object.fromEntries(files.map(({ path: name, file }) => [name, readFileSync(file)]));
 }
 
-/** A command with what it does, where a terminal of 80 columns has room for that. */
-function explained(command: string, comment: string): string {
-  const line = `  ${command.padEnd(30)}  # ${comment}`;
-  return line.length <= 80 ? line : `  ${command}`;
+/** Commands with what they do, where a terminal of 80 columns has room for that. */
+function explained(commands: [command: string, comment: string][]): string {
+  const width = Math.max(30, ...commands.map(([command]) => command.length));
+  const lines = commands.map(([command, comment]) => `  ${command.padEnd(width)}  # ${comment}`);
+  if (lines.every((line) => line.length <= 80)) return lines.join("\n");
+  return commands.map(([command]) => `  ${command}`).join("\n");
 }
 
 /** `--template fastapi` alone says which language is meant. */

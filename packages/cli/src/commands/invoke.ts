@@ -62,6 +62,11 @@ function readBody(data: string): Buffer {
   try {
     return readFileSync(file === "-" ? 0 : file);
   } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT")
+      throw new UserError(
+        `the file ${file} does not exist`,
+        "@ names a file with the request body; write a text without it",
+      );
     throw new UserError(`the request body cannot be read: ${(error as Error).message}`);
   }
 }

@@ -2,6 +2,10 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { type GlobalOptions } from "../connection.ts";
+import { kymaConfigName } from "../kyma/config-yaml.ts";
+import { readConfig, readKymaConfig } from "../project/config.ts";
+import { openProject, type Project } from "../project/project.ts";
+import { configName } from "../project/schema.ts";
 import { UserError } from "../user-error.ts";
 import { dev } from "./dev.ts";
 
@@ -22,23 +26,46 @@ const readyMs = 120_000;
  * its name has no effect, and changed code is always reloaded.
  */
 export async function run(options: RunOptions): Promise<void> {
-  if (options.filename !== undefined && !existsSync(options.filename))
-    throw new UserError(
-      `the file ${options.filename} does not exist`,
-      "name a config.yaml with -f, or a directory with -d",
-    );
-  const directory = options.sourceDir ?? path.dirname(options.filename ?? "config.yaml");
+  const open = () => projectOf(options);
+  open();
   if (options.containerName)
     console.error("--container-name has no effect: the Function runs without a container");
-  if (options.detach) return detach(directory, options);
-  await dev(directory, { ...options, ...(options.debug && { inspect: true }) });
+  if (options.detach) return detach(options);
+  await dev(open, { ...options, ...(options.debug && { inspect: true }) });
 }
 
+/** The file decides, if one is named; otherwise the directory's own, and then the one of the current directory. */
+function projectOf({ filename, sourceDir }: RunOptions): Project {
+  if (filename !== undefined && !existsSync(filename))
+    throw new UserError(
+      `the file ${filename} does not exist`,
+      "name a config.yaml with -f, or a directory with -d",
+    );
+  const directory = sourceDir ?? path.dirname(filename ?? kymaConfigName);
+  const isHere = filename === undefined && sourceDir !== undefined && !hasConfig(sourceDir);
+  const file = filename ?? (isHere ? kymaConfigName : undefined);
+  if (file === undefined) return openProject(directory);
+  return openProject(directory, (root) => {
+    const found = readKymaConfig(path.resolve(file), sourceDir && root);
+    if (found) return found;
+    if (filename === undefined) return readConfig(root);
+    throw new UserError(
+      `${filename} is not a config.yaml of a Function`,
+      "name one with -f, or a directory with -d",
+    );
+  });
+}
+
+const hasConfig = (directory: string): boolean =>
+  [configName, kymaConfigName].some((name) => existsSync(path.join(directory, name)));
+
 /** Returns once it answers, or says why it does not. */
-async function detach(directory: string, options: RunOptions): Promise<void> {
+async function detach(options: RunOptions): Promise<void> {
   const [program = ""] = process.argv.slice(1);
-  const args = [program, "dev", directory, "--port", String(options.port)];
-  if (options.debug) args.push("--inspect");
+  const args = [program, "run", "--port", String(options.port)];
+  if (options.filename !== undefined) args.push("--filename", options.filename);
+  if (options.sourceDir !== undefined) args.push("--source-dir", options.sourceDir);
+  if (options.debug) args.push("--debug");
   if (options.kubeconfig) args.push("--kubeconfig", options.kubeconfig);
   if (options.namespace) args.push("--namespace", options.namespace);
   const child = spawn(process.execPath, args, {

@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { dump } from "js-yaml";
-import { apiRules, type Function } from "@spry/function";
+import { apiRules, type Function, type JwtConfig } from "@spry/function";
 import { isForbidden, isNotFound, type KubeClient, type UnknownObject } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
-import { shownPath } from "../project/project.ts";
+import { shownPath } from "../project/shown-path.ts";
+import { spryCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
 
 export interface SyncOptions extends GlobalOptions {
@@ -42,7 +43,15 @@ export async function sync(name: string, options: SyncOptions): Promise<void> {
     writeFileSync(path.join(root, file), text);
     console.log(shownPath(path.join(root, file)));
   }
+  const lost = withoutKeys.filter((field) => fn.spec[field] !== undefined);
+  if (lost.length > 0)
+    console.error(
+      `config.yaml has no keys for ${lost.join(", ")}: \`${spryCommand(`get ${name} -o yaml`)}\` writes everything`,
+    );
 }
+
+/** What a Function can have that the original's file cannot say. */
+const withoutKeys = ["scaleConfig", "secretMounts", "schedules"] as const;
 
 interface Referring {
   rules: UnknownObject[];
@@ -119,7 +128,7 @@ function ruleIn({ metadata, ...rest }: UnknownObject) {
       path: string;
       methods?: string[];
       noAuth?: boolean;
-      jwt?: { authentications?: { issuer: string; jwksUri: string }[] };
+      jwt?: JwtConfig;
     }[];
   }
   const { hosts = [], gateway, service, rules = [] } = (rest as unknown as { spec: Spec }).spec;
@@ -128,7 +137,7 @@ function ruleIn({ metadata, ...rest }: UnknownObject) {
     gateway,
     service: { host: hosts[0], port: service?.port ?? 80 },
     rules: rules.map((rule) => ({
-      path: rule.path === "/*" ? "/.*" : rule.path,
+      path: rule.path.replace(/\/(?:\*|\{\*\*\})$/, "/.*"),
       methods: rule.methods,
       accessStrategies: [
         rule.jwt
@@ -137,6 +146,8 @@ function ruleIn({ metadata, ...rest }: UnknownObject) {
               config: {
                 jwksUrls: rule.jwt.authentications?.map(({ jwksUri }) => jwksUri),
                 trustedIssuers: rule.jwt.authentications?.map(({ issuer }) => issuer),
+                requiredScope: rule.jwt.authorizations?.[0]?.requiredScopes,
+                targetAudience: rule.jwt.authorizations?.[0]?.audiences,
               },
             }
           : { handler: "allow" },

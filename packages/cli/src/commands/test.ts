@@ -14,7 +14,7 @@ export async function test(directory: string, args: readonly string[]): Promise<
   const [command, ...own] = commandOf(project);
   const { namespace = "default" } = project.config;
   const restore = endOnInterrupt(() => console.error("interrupted: the tests were not run"));
-  const run = await runQuietly(project.root, {
+  const run = await runQuietly(() => openProject(directory), {
     namespace,
     report: (line) => console.error(line),
   });

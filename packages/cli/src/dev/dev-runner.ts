@@ -3,7 +3,7 @@ import path from "node:path";
 import { messageOf, type KubeClient } from "@spry/kube";
 import { BuildError } from "@spry/image";
 import { listSource, type SourceList } from "../project/files.ts";
-import { hasBuildScript, openProject, type Project } from "../project/project.ts";
+import { hasBuildScript, type Project } from "../project/project.ts";
 import { configName } from "../project/schema.ts";
 import { UserError } from "../user-error.ts";
 import { isManifest, type Packages, providePackages, writeResolveHook } from "./dependencies.ts";
@@ -14,7 +14,8 @@ import { Session, type SessionEvents, type SessionPlan } from "./session.ts";
 import { SourceWatch } from "./watch-source.ts";
 
 export interface DevRunnerOptions {
-  directory: string;
+  /** Looks at the directory, again after each change of its settings. */
+  open: () => Project;
   scratch: string;
   namespace: string;
   publisher: string;
@@ -58,7 +59,7 @@ export class DevRunner {
 
   /** Makes everything ready and loads the code. A directory that cannot be run at all is a UserError. */
   static async start(options: DevRunnerOptions): Promise<DevRunner> {
-    const project = openProject(options.directory);
+    const project = options.open();
     const source = listSource(project.root);
     const program = await runtimeProgram(project.runtime, options.scratch, options.report);
     const empty: SessionPlan = {
@@ -110,7 +111,7 @@ export class DevRunner {
     this.#changed.clear();
     try {
       const before = this.#project.runtime.name;
-      this.#project = openProject(this.#options.directory);
+      this.#project = this.#options.open();
       if (this.#project.runtime.name !== before)
         throw new UserError(
           `the runtime is now ${this.#project.runtime.name}`,

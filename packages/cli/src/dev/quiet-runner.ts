@@ -8,6 +8,7 @@ import { DevRunner } from "./dev-runner.ts";
 import { startCollector } from "./events.ts";
 import { createFrontServer } from "./front-server.ts";
 import { openNeighbours } from "./neighbours.ts";
+import { type Project } from "../project/project.ts";
 import { UserError } from "../user-error.ts";
 
 export interface QuietRun {
@@ -15,9 +16,9 @@ export interface QuietRun {
   stop(): Promise<void>;
 }
 
-/** Loads the directory's code and listens on a free port. Throws a UserError when it cannot be loaded. */
+/** Loads the directory's code and listens on a free port. Throws a UserError when it cannot be loaded. `open`: looks at the directory. */
 export async function runQuietly(
-  directory: string,
+  open: () => Project,
   { namespace, report }: { namespace: string; report: (line: string) => void },
 ): Promise<QuietRun> {
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-test-"));
@@ -31,7 +32,7 @@ export async function runQuietly(
   });
   let failure: string | undefined;
   const runner = await DevRunner.start({
-    directory,
+    open,
     scratch,
     namespace,
     publisher: collector.url,

@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { load, YAMLException } from "js-yaml";
-import { isKymaConfig, type KymaConfig } from "../kyma/config-yaml.ts";
+import { isKymaConfig, type KymaConfig, textsOf } from "../kyma/config-yaml.ts";
 import { type EnvValue, type ProjectConfig } from "../project/config.ts";
 import { UserError } from "../user-error.ts";
 
@@ -161,8 +161,12 @@ export function ofKyma(config: KymaConfig, directory: string): Imported {
     const { secretKeyRef: secret, configMapKeyRef: map } = valueFrom ?? {};
     if (secret?.name) env[name] = { secret: secret.name, key: secret.key };
     else if (map?.name) env[name] = { configMap: map.name, key: map.key };
-    else env[name] = value ?? "";
+    else env[name] = String(value ?? "");
   }
+  if (config.resource ?? config.resources)
+    remarks.push(
+      "resource is not used for a directory: choose a profile in spry.yaml, or `spry apply -f config.yaml`",
+    );
   if (config.subscriptions || config.apiRules)
     remarks.push(
       "subscriptions and apiRules are objects of their own: `spry apply -f config.yaml`",
@@ -175,8 +179,8 @@ export function ofKyma(config: KymaConfig, directory: string): Imported {
       ...(config.namespace && { namespace: config.namespace }),
       runtime: config.runtime,
       env,
-      labels: config.runtimeLabels ?? {},
-      annotations: config.runtimeAnnotations ?? {},
+      labels: textsOf(config.runtimeLabels),
+      annotations: textsOf(config.runtimeAnnotations),
     }),
   };
 }

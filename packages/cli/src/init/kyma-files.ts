@@ -1,7 +1,8 @@
 /** What the original's `init function` writes: a `config.yaml`, and an inline Function's two files. */
 import { dump } from "js-yaml";
 import { type Runtime } from "@spry/function";
-import { kymaConfigName, kymaConfigSchema, kymaFilesOf } from "../kyma/config-yaml.ts";
+import { kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
+import { kymaConfigSchema } from "../kyma/schema.ts";
 
 export interface KymaInit {
   name: string;

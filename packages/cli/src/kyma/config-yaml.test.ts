@@ -116,11 +116,96 @@ source:
   });
 });
 
-const refused: [string, string, string][] = [
+test("paths and rights of the first version of APIRules keep their meaning", () => {
+  const [, rule] = read(`${base}apiRules:
+  - service: { host: shop }
+    rules:
+      - path: /api/.*
+        accessStrategies:
+          - handler: allow
+          - handler: jwt
+            config:
+              jwksUrls: [https://issuer.example.com/keys]
+              trustedIssuers: [https://issuer.example.com]
+              requiredScope: [orders.read]
+`);
+  expect(rule).toMatchObject({
+    spec: {
+      rules: [
+        {
+          path: "/api/{**}",
+          jwt: {
+            authentications: [
+              { issuer: "https://issuer.example.com", jwksUri: "https://issuer.example.com/keys" },
+            ],
+            authorizations: [{ requiredScopes: ["orders.read"] }],
+          },
+        },
+      ],
+    },
+  });
+  expect((rule as unknown as { spec: { rules: unknown[] } }).spec.rules[0]).not.toHaveProperty(
+    "noAuth",
+  );
+});
+
+test("numbers are texts where the Function has texts, as in the original", () => {
+  const [fn] = read(`${base}labels: { version: 1 }
+env:
+  - { name: PORT, value: 8080 }
+resource:
+  limits: { cpu: 1 }
+`);
+  expect(fn).toMatchObject({
+    metadata: { labels: { version: "1" } },
+    spec: {
+      env: [{ name: "PORT", value: "8080" }],
+      resourceConfiguration: { function: { resources: { limits: { cpu: "1" } } } },
+    },
+  });
+});
+
+test("events are sent to the namespace that the command has been told", () => {
+  const file = path.join(directory, "config.yaml");
+  const text = base.replace("namespace: orders\n", "");
+  writeFileSync(file, `${text}subscriptions: [{ source: shop, types: [a] }]\nschemaVersion: v1\n`);
+  const [, subscription] = readManifests([file], { namespace: () => "elsewhere" });
+  expect(subscription?.object).toMatchObject({
+    spec: { sink: "http://shop.elsewhere.svc.cluster.local" },
+  });
+});
+
+const rule = "apiRules:\n  - service: { host: h }\n    rules:\n      - path: /x\n";
+const refused: [string, string, string | RegExp][] = [
   ["a newer schema", `schemaVersion: v7\n${base}`, "schemaVersion v7 is newer"],
   ["an unknown key", `${base}replicas: 3\n`, "replicas is not a known key"],
-  ["a missing runtime", "name: a\nsource: { sourceType: inline }\n", "runtime is missing"],
+  ["a missing runtime", "name: a\nsource: { sourceType: inline }\n", "needs the key runtime"],
   ["a missing handler", base.replace("inline", "inline\n  sourcePath: nope"), "does not exist"],
+  [
+    "an unknown key below",
+    `${base}  sourcepath: src\n`,
+    /config\.yaml:6: source\.sourcepath is not a/,
+  ],
+  ["a text for a list", `${base}env: A\n`, /config\.yaml:6: env must be an array, not "A"/],
+  ["a text for a subscription", `${base}subscriptions: [x]\n`, "subscriptions.0 must be an object"],
+  ["a number for resources", `${base}resource: 5\n`, "resource must be an object, not 5"],
+  ["an APIRule without a host", `${base}apiRules: [{ rules: [] }]\n`, "needs the key service"],
+  ["a repository without URL", base.replace("inline", "git"), "source.url is missing"],
+  [
+    "a path that only a regular expression can say",
+    `${base}${rule.replace("/x", "/(a|b)")}`,
+    "the path /(a|b) is a regular expression",
+  ],
+  [
+    "an access strategy that is not there",
+    `${base}${rule}        accessStrategies: [{ handler: oauth2_introspection }]\n`,
+    "the access strategy oauth2_introspection cannot be applied",
+  ],
+  [
+    "a token without the URL of its keys",
+    `${base}${rule}        accessStrategies: [{ handler: jwt, config: { trustedIssuers: [a] } }]\n`,
+    "needs jwksUrls and trustedIssuers",
+  ],
 ];
 test.each(refused)("%s is refused in one sentence", (_name, text, words) => {
   expect(() => read(text)).toThrow(words);

@@ -8,7 +8,11 @@ import path from "node:path";
 import { type Function, functions, runtimes } from "@spry/function";
 import { apiVersionOf, type EnvVar, type UnknownObject } from "@spry/kube";
 import { isInside } from "../inside.ts";
+import { checkValue } from "../project/check-value.ts";
+import { lineOf } from "../project/line-of.ts";
 import { UserError } from "../user-error.ts";
+import { apiRuleOf, subscriptionOf } from "./children.ts";
+import { knownVersions, kymaConfigSchema } from "./schema.ts";
 
 export const kymaConfigName = "config.yaml";
 
@@ -17,9 +21,9 @@ export interface KymaConfig {
   schemaVersion?: string;
   name: string;
   namespace?: string;
-  labels?: Record<string, string>;
-  runtimeLabels?: Record<string, string>;
-  runtimeAnnotations?: Record<string, string>;
+  labels?: Scalars;
+  runtimeLabels?: Scalars;
+  runtimeAnnotations?: Scalars;
   runtime: string;
   runtimeImageOverride?: string;
   source: {
@@ -37,14 +41,16 @@ export interface KymaConfig {
   };
   resource?: Amounts;
   resources?: Amounts;
-  env?: EnvVar[];
+  env?: (Omit<EnvVar, "value"> & { value?: Scalars[string] })[];
   subscriptions?: KymaSubscription[];
   apiRules?: KymaApiRule[];
 }
 
-type Amounts = Record<"limits" | "requests", Record<string, string> | undefined>;
+/** Numbers are texts, as in the original. */
+type Scalars = Record<string, string | number | boolean>;
+type Amounts = Record<"limits" | "requests", Scalars | undefined>;
 
-interface KymaSubscription {
+export interface KymaSubscription {
   name?: string;
   typeMatching?: string;
   source?: string;
@@ -55,7 +61,7 @@ interface KymaSubscription {
   };
 }
 
-interface KymaApiRule {
+export interface KymaApiRule {
   name?: string;
   gateway?: string;
   service: { host: string; port?: number };
@@ -66,32 +72,6 @@ interface KymaApiRule {
   }[];
 }
 
-const knownKeys: ReadonlySet<string> = new Set([
-  ..."schemaVersion name namespace labels runtimeLabels runtimeAnnotations runtime".split(" "),
-  ..."runtimeImageOverride source resource resources env subscriptions apiRules".split(" "),
-]);
-export const knownVersions = ["v0", "v1"];
-/** For editors, as the original's `get schema serverless`. */
-export const kymaConfigSchema = {
-  $schema: "http://json-schema.org/draft-07/schema#",
-  title: "config.yaml of a Function",
-  type: "object",
-  required: ["name", "runtime", "source"],
-  additionalProperties: false,
-  properties: {
-    ...Object.fromEntries([...knownKeys].map((key) => [key, {}])),
-    schemaVersion: { enum: knownVersions },
-    name: { type: "string" },
-    runtime: { enum: runtimes.map(({ name }) => name) },
-    source: {
-      type: "object",
-      required: ["sourceType"],
-      properties: { sourceType: { enum: ["inline", "git"] } },
-    },
-  },
-};
-const defaultGateway = "kyma-system/kyma-gateway";
-
 /** Whether a document without apiVersion and kind is one. */
 export function isKymaConfig(document: unknown): document is KymaConfig {
   const { source, kind, apiVersion } = (document ?? {}) as Record<string, unknown>;
@@ -99,43 +79,51 @@ export function isKymaConfig(document: unknown): document is KymaConfig {
   return kind === undefined && apiVersion === undefined && typeof type === "string";
 }
 
-/** Throws a UserError that names the file and the key. */
-export function checkKymaConfig(config: KymaConfig, origin: string): void {
-  const { schemaVersion = "v0", name, runtime, source } = config;
+/** Throws a UserError that names the file, the line (in `text`, if that is given) and the key. */
+export function checkKymaConfig(config: KymaConfig, origin: string, text = ""): void {
+  const { schemaVersion = "v0", source } = config;
   if (!knownVersions.includes(schemaVersion))
     throw new UserError(
       `${origin}: schemaVersion ${schemaVersion} is newer than this command knows`,
       `use one of ${knownVersions.join(", ")}, or a newer Spry`,
     );
-  const unknown = Object.keys(config).find((key) => !knownKeys.has(key));
-  if (unknown !== undefined)
+  const problem = checkValue(kymaConfigSchema, config);
+  if (problem) {
+    const line = lineOf(text, problem.path);
     throw new UserError(
-      `${origin}: ${unknown} is not a known key`,
-      `use some of ${[...knownKeys].join(", ")}`,
+      `${origin}${line ? `:${line}` : ""}: ${[problem.path.join("."), problem.message].filter(Boolean).join(" ")}`,
+      problem.wayOut,
     );
-  if (typeof name !== "string" || name === "")
-    throw new UserError(`${origin}: name is missing`, "write it as name: my-function");
-  if (typeof runtime !== "string" || runtime === "")
-    throw new UserError(`${origin}: runtime is missing`, "write it as runtime: nodejs24");
-  if (!["inline", "git"].includes(source.sourceType))
-    throw new UserError(
-      `${origin}: source.sourceType ${source.sourceType} is not known`,
-      "use inline or git",
-    );
+  }
+  if (source.sourceType === "git" && !(source.url ?? source.repository))
+    throw new UserError(`${origin}: source.url is missing`, "write the repository's URL there");
+}
+
+export interface ReadContext {
+  /** The text of the file, for the lines of mistakes. */
+  text?: string;
+  /** Of objects whose configuration names none. */
+  namespace: () => string;
 }
 
 /** The objects of a configuration whose file is `file`: the Function first. */
-export function objectsOfKymaConfig(config: KymaConfig, file: string): Identified[] {
-  checkKymaConfig(config, file);
+export function objectsOfKymaConfig(
+  config: KymaConfig,
+  file: string,
+  { text, namespace: defaultNamespace }: ReadContext,
+): Identified[] {
+  checkKymaConfig(config, file, text);
   const fn = functionOfKymaConfig(config, path.dirname(file));
-  const subscriptions = (config.subscriptions ?? []).map((each, index) =>
-    subscriptionOf(config, each, index),
-  );
-  const rules = (config.apiRules ?? []).map((each, index) => apiRuleOf(config, each, index));
-  return [fn as unknown as Identified, ...subscriptions, ...rules];
+  const { subscriptions = [], apiRules = [] } = config;
+  const namespace = subscriptions.length > 0 ? (config.namespace ?? defaultNamespace()) : "";
+  return [
+    fn as unknown as Identified,
+    ...subscriptions.map((each, index) => subscriptionOf(config, each, { index, namespace })),
+    ...apiRules.map((each, index) => apiRuleOf(config, each, { index, origin: file })),
+  ];
 }
 
-type Identified = UnknownObject & { apiVersion: string; kind: string };
+export type Identified = UnknownObject & { apiVersion: string; kind: string };
 
 export function functionOfKymaConfig(config: KymaConfig, directory: string): Function {
   const { name, namespace, labels, runtimeLabels, runtimeAnnotations, runtime } = config;
@@ -146,28 +134,37 @@ export function functionOfKymaConfig(config: KymaConfig, directory: string): Fun
     metadata: {
       name,
       ...(namespace !== undefined && { namespace }),
-      labels: { "app.kubernetes.io/name": name, ...labels },
+      labels: { "app.kubernetes.io/name": name, ...textsOf(labels) },
     },
     spec: {
       runtime,
       ...(config.runtimeImageOverride && { runtimeImageOverride: config.runtimeImageOverride }),
       source: sourceOf(config, directory),
-      ...(config.env && { env: config.env }),
+      ...(config.env && { env: config.env.map(variableOf) }),
       ...(amounts && {
         resourceConfiguration: {
           function: {
             resources: {
-              ...(amounts.limits && { limits: amounts.limits }),
-              ...(amounts.requests && { requests: amounts.requests }),
+              ...(amounts.limits && { limits: textsOf(amounts.limits) }),
+              ...(amounts.requests && { requests: textsOf(amounts.requests) }),
             },
           },
         },
       }),
-      ...(runtimeLabels && { labels: runtimeLabels }),
-      ...(runtimeAnnotations && { annotations: runtimeAnnotations }),
+      ...(runtimeLabels && { labels: textsOf(runtimeLabels) }),
+      ...(runtimeAnnotations && { annotations: textsOf(runtimeAnnotations) }),
     },
   };
 }
+
+/** Numbers as texts. */
+export const textsOf = (values: Scalars = {}): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
+
+const variableOf = ({ value, ...rest }: NonNullable<KymaConfig["env"]>[number]): EnvVar => ({
+  ...rest,
+  ...(value !== undefined && { value: String(value) }),
+});
 
 function sourceOf({ source, runtime }: KymaConfig, directory: string): Function["spec"]["source"] {
   if (source.sourceType === "git") {
@@ -214,76 +211,3 @@ export function kymaFilesOf(runtime: string): [handler: string, manifest: string
   const isPython = language ? language === "python" : runtime.startsWith("python");
   return isPython ? ["handler.py", "requirements.txt"] : ["handler.js", "package.json"];
 }
-
-const numbered = (name: string, index: number): string => (index === 0 ? name : `${name}-${index}`);
-
-function subscriptionOf(
-  config: KymaConfig,
-  { name, typeMatching = "standard", source = "", types = [], filter }: KymaSubscription,
-  index: number,
-): Identified {
-  // v0 has a filter for each type, with the same source.
-  const filters = filter?.filters ?? [];
-  const spec = {
-    sink: `http://${config.name}.${config.namespace ?? "default"}.svc.cluster.local`,
-    typeMatching,
-    source: source || filters[0]?.eventSource?.value || "",
-    types: [...types, ...filters.flatMap(({ eventType }) => eventType?.value ?? [])],
-  };
-  return {
-    apiVersion: "eventing.kyma-project.io/v1alpha2",
-    kind: "Subscription",
-    metadata: metadataOf(config, name ?? numbered(config.name, index)),
-    spec,
-  };
-}
-
-function apiRuleOf(
-  config: KymaConfig,
-  { name, gateway = defaultGateway, service, rules }: KymaApiRule,
-  index: number,
-): Identified {
-  return {
-    apiVersion: "gateway.kyma-project.io/v2",
-    kind: "APIRule",
-    metadata: metadataOf(config, name ?? numbered(config.name, index)),
-    spec: {
-      hosts: [service.host],
-      gateway: gatewayOf(gateway),
-      service: { name: config.name, port: service.port ?? 80 },
-      rules: rules.map(({ path: where = "/.*", methods = allMethods, accessStrategies = [] }) => ({
-        path: where === "/.*" ? "/*" : where,
-        methods,
-        ...accessOf(accessStrategies),
-      })),
-    },
-  };
-}
-
-const allMethods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-
-/** `kyma-gateway.kyma-system.svc.cluster.local`, of its first version, is `kyma-system/kyma-gateway`. */
-function gatewayOf(gateway: string): string {
-  const [, name, namespace] = /^([^.]+)\.([^.]+)\.svc\.cluster\.local$/.exec(gateway) ?? [];
-  return name && namespace ? `${namespace}/${name}` : gateway;
-}
-
-function accessOf(strategies: NonNullable<KymaApiRule["rules"][number]["accessStrategies"]>) {
-  const [{ handler = "allow", config = {} } = {}] = strategies;
-  if (handler === "allow" || handler === "noop" || handler === "no_auth") return { noAuth: true };
-  const issuers = (config["trusted_issuers"] ?? config["trustedIssuers"]) as string[] | undefined;
-  const keys = (config["jwks_urls"] ?? config["jwksUrls"]) as string[] | undefined;
-  if (handler !== "jwt" || !issuers?.[0] || !keys?.[0])
-    throw new UserError(
-      `the access strategy ${handler} cannot be applied`,
-      "use allow, or jwt with jwksUrls and trustedIssuers",
-    );
-  return {
-    jwt: { authentications: issuers.map((issuer, i) => ({ issuer, jwksUri: keys[i] ?? keys[0] })) },
-  };
-}
-
-const metadataOf = ({ namespace }: KymaConfig, name: string) => ({
-  name,
-  ...(namespace !== undefined && { namespace }),
-});

@@ -22,7 +22,8 @@ describe("spry.yaml", () => {
     const config = parseConfig(filesOf(cron, runtime, "cleaner")["spry.yaml"] ?? "");
     const schedules = [{ name: "cleanup", cron: "*/5 * * * *", overlap: "Skip" }];
     expect(config).toMatchObject({ name: "cleaner", schedules });
-    const project = { root: "/x", name: "cleaner", handler: "handler.ts", runtime, config };
+    const found = { root: "/x", name: "cleaner", handler: "handler.ts" };
+    const project = { ...found, runtime, config, remarks: [] };
     expect(functionOf(project, "default", {}).spec).toMatchObject({ schedules });
   });
 

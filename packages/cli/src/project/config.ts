@@ -1,12 +1,15 @@
 /** Reads `spry.yaml`. */
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { loadAll, YAMLException } from "js-yaml";
 import { type FunctionSchedule } from "@spry/function";
 import { ofKyma } from "../import/import-file.ts";
-import { checkKymaConfig, isKymaConfig, kymaConfigName } from "../kyma/config-yaml.ts";
+import { isInside } from "../inside.ts";
+import { checkKymaConfig, isKymaConfig, kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
 import { UserError } from "../user-error.ts";
 import { checkValue } from "./check-value.ts";
+import { lineOf } from "./line-of.ts";
+import { shownPath } from "./shown-path.ts";
 import { configName, configSchema } from "./schema.ts";
 
 /** A variable's value, or where it comes from. */
@@ -33,30 +36,64 @@ export interface ProjectConfig {
 
 const maxBytes = 1024 * 1024;
 
-/** The configuration of a directory, empty without a `spry.yaml`. Throws a UserError that names file and line. */
-export function readConfig(directory: string): ProjectConfig {
-  const file = path.join(directory, configName);
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (!found) return kymaConfigOf(directory);
-  if (found.size > maxBytes) throw new UserError(`${configName} is larger than 1 MiB`);
-  return parseConfig(readFileSync(file, "utf8"));
+/** A configuration, and which files it is about. */
+export interface FoundConfig {
+  config: ProjectConfig;
+  /** The directory with the code: the same, if a `config.yaml` does not name another. */
+  directory: string;
+  /** What it asks for and a directory's configuration cannot say, a sentence each. */
+  remarks?: string[];
 }
 
-/** A directory of the original's CLI works without a second file. */
-function kymaConfigOf(directory: string): ProjectConfig {
-  const file = path.join(directory, kymaConfigName);
+/** The configuration of a directory, empty without a `spry.yaml`. Throws a UserError that names file and line. */
+export function readConfig(directory: string): FoundConfig {
+  const file = path.join(directory, configName);
   const found = statSync(file, { throwIfNoEntry: false });
-  if (!found?.isFile() || found.size > maxBytes) return {};
+  if (!found)
+    return readKymaConfig(path.join(directory, kymaConfigName)) ?? { directory, config: {} };
+  if (found.size > maxBytes) throw new UserError(`${configName} is larger than 1 MiB`);
+  return { directory, config: parseConfig(readFileSync(file, "utf8")) };
+}
+
+/**
+ * A directory of the original's CLI works without a second file. `codeIn`: another directory with the code. Undefined where the
+ * file does not exist, or belongs to another program.
+ */
+export function readKymaConfig(file: string, codeIn?: string): FoundConfig | undefined {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found?.isFile() || found.size > maxBytes) return undefined;
+  const text = readFileSync(file, "utf8");
   let value: unknown;
   try {
-    [value] = loadAll(readFileSync(file, "utf8"));
+    [value] = loadAll(text);
   } catch {
-    // The file may belong to another program.
-    return {};
+    return undefined;
   }
-  if (!isKymaConfig(value)) return {};
-  checkKymaConfig(value, kymaConfigName);
-  return ofKyma(value, directory).config;
+  if (!isKymaConfig(value)) return undefined;
+  checkKymaConfig(value, shownPath(file), text);
+  const { config, directory, remarks } = ofKyma(value, path.dirname(file));
+  if (!isInside(path.dirname(file), directory))
+    throw new UserError(
+      `${shownPath(file)}: source.sourcePath ${value.source.sourcePath} is outside of its directory`,
+      "only files of that directory become a Function's source: copy it there",
+    );
+  const [handler, manifest] = kymaFilesOf(value.runtime);
+  const { sourceHandlerName = handler, depsHandlerName = manifest } = value.source;
+  if (depsHandlerName !== manifest && existsSync(path.join(directory, depsHandlerName)))
+    throw new UserError(
+      `${shownPath(file)}: a directory's packages are declared in ${manifest}, not in ${depsHandlerName}`,
+      `rename it, or apply the file: \`spry apply -f ${shownPath(file)}\` reads that name, too`,
+    );
+  const module =
+    sourceHandlerName === handler ? undefined : sourceHandlerName.replace(/\.\w+$/, "");
+  return {
+    directory: codeIn ?? directory,
+    remarks,
+    config: {
+      ...config,
+      ...(module !== undefined && { env: { ...config.env, HANDLER_MOD_NAME: module } }),
+    },
+  };
 }
 
 /** Exported for its test. */
@@ -79,22 +116,3 @@ export function parseConfig(text: string): ProjectConfig {
     problem.wayOut,
   );
 }
-
-/** Where a key is, in block style; undefined where it cannot be found. Counted from 1. */
-function lineOf(text: string, keys: readonly (string | number)[]): number | undefined {
-  const lines = text.split("\n");
-  let at = 0;
-  let found: number | undefined;
-  for (const key of keys) {
-    const index = lines.findIndex((line, i) => i >= at && startsWithKey(line, String(key)));
-    if (index < 0) break;
-    found = index + 1;
-    at = found;
-  }
-  return found;
-}
-
-const startsWithKey = (line: string, key: string): boolean =>
-  [key, `"${key}"`, `'${key}'`].some((each) =>
-    line.trim().replace(/^- /, "").startsWith(`${each}:`),
-  );

@@ -12,8 +12,9 @@ import {
 } from "@spry/function";
 import { apiVersionOf, type EnvVar } from "@spry/kube";
 import { UserError } from "../user-error.ts";
-import { type EnvValue, type ProjectConfig, readConfig } from "./config.ts";
+import { type EnvValue, type FoundConfig, type ProjectConfig, readConfig } from "./config.ts";
 import { configName } from "./schema.ts";
+import { shownPath } from "./shown-path.ts";
 
 /** A directory that has been looked at. */
 export interface Project {
@@ -24,6 +25,8 @@ export interface Project {
   /** File with the handler, relative to the directory. */
   handler: string;
   config: ProjectConfig;
+  /** What its configuration asks for and is not done. */
+  remarks: readonly string[];
 }
 
 const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts"];
@@ -41,23 +44,33 @@ const pythonFiles = [
 
 /**
  * Reads a directory's configuration and finds its handler, as its runtime will (docs/runtime-contract.md 1.1, 1.2).
- * Throws a UserError for a directory that is not a Function.
+ * Throws a UserError for a directory that is not a Function. `read`: its configuration, if that is elsewhere.
  */
-export function openProject(directory: string): Project {
+export function openProject(
+  directory: string,
+  read: (root: string) => FoundConfig = readConfig,
+): Project {
   if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory())
     throw new UserError(
       `${directory} is not a directory`,
       "name the directory with the Function's files; `spry init DIR` creates one",
     );
-  const root = realpathSync(directory);
-  const config = readConfig(root);
+  const given = realpathSync(directory);
+  const { config, directory: code, remarks = [] } = read(given);
+  if (!statSync(code, { throwIfNoEntry: false })?.isDirectory())
+    throw new UserError(
+      `${shownPath(code)} is not a directory`,
+      "check source.sourcePath of config.yaml",
+    );
+  const root = realpathSync(code);
   const runtime = runtimeNamed(config.runtime ?? guessRuntime(root));
   return {
     root,
     config,
+    remarks,
     runtime,
     name: config.name ?? nameFrom(root),
-    handler: handlerIn(root, runtime),
+    handler: handlerIn(root, runtime, config.env?.["HANDLER_MOD_NAME"]),
   };
 }
 
@@ -81,8 +94,12 @@ function guessRuntime(root: string): string {
   return isPython ? "python312" : defaultRuntime;
 }
 
-function handlerIn(root: string, { language, name }: Runtime): string {
+function handlerIn(root: string, { language, name }: Runtime, module: unknown): string {
   const isPython = language === "python";
+  const named = [...(isPython ? ["py"] : extensions)]
+    .map((extension) => `${String(module)}.${extension}`)
+    .find((file) => existsSync(path.join(root, file)));
+  if (named !== undefined) return named;
   const candidates = isPython
     ? pythonFiles
     : [...nodeFiles.slice(0, extensions.length), ...mainOf(root), ...nodeFiles, "build/index.js"];
@@ -176,11 +193,4 @@ function envVar(name: string, value: EnvValue): EnvVar {
   if ("secret" in value)
     return { name, valueFrom: { secretKeyRef: { name: value.secret, key, ...more } } };
   return { name, valueFrom: { configMapKeyRef: { name: value.configMap, key, ...more } } };
-}
-
-/** A path as the user sees it: relative where that is shorter. */
-export function shownPath(file: string): string {
-  const relative = path.relative(process.cwd(), file);
-  if (relative === "") return ".";
-  return relative.startsWith("..") ? file : relative;
 }

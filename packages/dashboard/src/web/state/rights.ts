@@ -35,6 +35,26 @@ export function may(
   );
 }
 
+/** So many namespaces are asked about, one after the other, for a button. */
+const maxAsked = 50;
+
+/**
+ * The namespace for something new: the shown one, or where all are shown the first in which the user may create it; undefined where
+ * that is none.
+ */
+export function namespaceForNew(
+  shown: string | undefined,
+  namespaces: readonly string[],
+  resource: string,
+  group?: string,
+): string | undefined {
+  const names = [...new Set(namespaces)].sort();
+  const candidates = shown === undefined ? ["default", ...names] : [shown];
+  return candidates
+    .slice(0, maxAsked)
+    .find((namespace) => may(namespace, "create", resource, group));
+}
+
 function rulesOf(namespace: string): Signal<Rule[] | undefined> {
   let rules = known.get(namespace);
   if (!rules) {

@@ -1,5 +1,5 @@
 import { type ComponentChildren } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Tone } from "../state/function-state.ts";
 import { Icon } from "./icon.tsx";
 
@@ -137,7 +137,8 @@ export function Dialog({
 }) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before the next key arrives: what is typed at once belongs to the dialogue.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     ref.current?.showModal();
     return () => (before as HTMLElement | null)?.focus?.();

@@ -36,7 +36,8 @@ const commands: Command[] = [
   { title: "Log out", note: "", icon: "out", run: logOut },
 ];
 
-const sequenceMs = 1_000;
+/** Between the keys of a sequence as they were typed: the page may be busy with drawing meanwhile. */
+const sequenceMs = 1_500;
 const maxShown = 12;
 
 /** The keyboard: Ctrl-K opens the list of commands and Functions; single keys work while no field is being typed in. */
@@ -50,13 +51,13 @@ export function Palette() {
         return;
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || isOpen.value) return;
-      if (before?.key === "g" && Date.now() - before.time < sequenceMs) {
+      if (before?.key === "g" && event.timeStamp - before.time < sequenceMs) {
         const section = sections.find(({ key }) => key === event.key);
         before = undefined;
         if (section) navigate(section.path);
         return;
       }
-      before = { key: event.key, time: Date.now() };
+      before = { key: event.key, time: event.timeStamp };
       if (event.key === "n") navigate(paths.create(query.value.get("ns") ?? undefined));
       else if (event.key === "?") isOpen.value = "keys";
       else if (event.key === "/") {
@@ -83,7 +84,9 @@ const close = () => {
 };
 
 function List() {
-  const { items } = useLive(functions, { keep: listedFunctions });
+  const { items, isReady } = useLive(functions, { keep: listedFunctions });
+  /** Enter came before the Functions did. */
+  const [isAwaited, setAwaited] = useState(false);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const list = useRef<HTMLUListElement>(null);
@@ -118,10 +121,14 @@ function List() {
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") setAt(Math.min(chosen + 1, shown.length - 1));
     else if (event.key === "ArrowUp") setAt(Math.max(chosen - 1, 0));
+    else if (event.key === "Enter" && shown.length === 0) setAwaited(!isReady.value);
     else if (event.key === "Enter") run(shown[chosen]);
     else return;
     event.preventDefault();
   };
+  useEffect(() => {
+    if (isAwaited) run(shown[0]);
+  }, [isAwaited, shown.length > 0]);
   useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
   return (
     <Dialog kind="palette" title="Commands" onClose={close}>
@@ -138,6 +145,7 @@ function List() {
           onInput={({ currentTarget }) => {
             setText(currentTarget.value);
             setAt(0);
+            setAwaited(false);
           }}
           onKeyDown={onKey}
         />
@@ -158,7 +166,7 @@ function List() {
           ))}
           {shown.length === 0 && (
             <li class="muted" role="option" aria-selected="false">
-              Nothing found.
+              {isReady.value ? "Nothing found." : "Looking …"}
             </li>
           )}
         </ul>

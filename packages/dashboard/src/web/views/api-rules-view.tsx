@@ -3,9 +3,10 @@ import { type ApiRule, apiRules } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
 import { client } from "../api/client.ts";
 import { useLive } from "../api/live.ts";
+import { useNamespaceNames } from "../api/namespace-names.ts";
 import { paths, query } from "../router.ts";
 import { type Tone } from "../state/function-state.ts";
-import { may } from "../state/rights.ts";
+import { may, namespaceForNew } from "../state/rights.ts";
 import { ActionDialog } from "../ui/action-dialog.tsx";
 import { Age, Empty, State } from "../ui/basics.tsx";
 import { FunctionField, type FunctionName } from "../ui/function-field.tsx";
@@ -28,7 +29,9 @@ export function ApiRulesView() {
   const namespace = query.value.get("ns") ?? undefined;
   const live = useLive<ApiRule>(apiRules, { namespace });
   const [isExposing, setExposing] = useState(false);
-  const expose = may(namespace ?? "default", "create", "apirules", "gateway.kyma-project.io") && (
+  const known = useNamespaceNames();
+  const forNew = namespaceForNew(namespace, known, "apirules", "gateway.kyma-project.io");
+  const expose = forNew !== undefined && (
     <button type="button" class="primary" onClick={() => setExposing(true)}>
       <Icon name="plus" />
       Expose<span class="not-phone"> a Function</span>

@@ -1,10 +1,11 @@
 import { useMemo } from "preact/hooks";
 import { type Function, functions } from "@spry/function/browser";
 import { useLive } from "../api/live.ts";
+import { useNamespaceNames } from "../api/namespace-names.ts";
 import { paths, query, setQuery } from "../router.ts";
 import { sourceOf, stateOf } from "../state/function-state.ts";
 import { listedFunctions } from "../state/listed-functions.ts";
-import { may } from "../state/rights.ts";
+import { namespaceForNew } from "../state/rights.ts";
 import { Age, Empty, Problem, State } from "../ui/basics.tsx";
 import { Frame } from "../ui/frame.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -21,14 +22,14 @@ export function FunctionsView() {
   const isPhone = usePhone();
   const shown = useMemo(() => matching(items.value, text), [items.value, text]);
   const hasNone = isReady.value && items.value.length === 0;
-  const mayCreate = may(namespace ?? "default", "create", "functions");
+  const forNew = namespaceForNew(namespace, useNamespaceNames(), "functions");
   return (
     <Frame
       title="Functions"
       isFixed
       actions={
-        mayCreate && (
-          <a class="button primary" href={paths.create(namespace)}>
+        forNew !== undefined && (
+          <a class="button primary" href={paths.create(forNew)}>
             <Icon name="plus" />
             <span class="not-phone">Create Function</span>
             <span class="only-phone">Create</span>
@@ -59,8 +60,20 @@ export function FunctionsView() {
           </p>
         </Problem>
       )}
-      {hasNone && <NoFunctions namespace={namespace} mayCreate={mayCreate} />}
-      {isReady.value && !hasNone && (
+      {hasNone && <NoFunctions namespace={namespace} forNew={forNew} />}
+      {isReady.value && !hasNone && shown.length === 0 && (
+        <Empty
+          title={`No Function matches ${text.trim()}`}
+          actions={
+            <button type="button" onClick={() => setQuery({ q: "" })}>
+              Show all
+            </button>
+          }
+        >
+          Names, namespaces, states, runtimes and kinds of source are searched, for each word.
+        </Empty>
+      )}
+      {shown.length > 0 && (
         <VirtualList
           label="Functions"
           items={shown}
@@ -127,17 +140,18 @@ function Row({
 
 function NoFunctions({
   namespace,
-  mayCreate,
+  forNew,
 }: {
   namespace: string | undefined;
-  mayCreate: boolean;
+  /** Where one may be created. */
+  forNew: string | undefined;
 }) {
   return (
     <Empty
       title={namespace === undefined ? "No Functions yet" : `No Functions in ${namespace} yet`}
       actions={
-        mayCreate && (
-          <a class="button primary" href={paths.create(namespace)}>
+        forNew !== undefined && (
+          <a class="button primary" href={paths.create(forNew)}>
             <Icon name="plus" />
             Create a Function
           </a>

@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
 import { type Subscription, subscriptions } from "@spry/function/browser";
 import { useLive } from "../../api/live.ts";
+import { useNamespaceNames } from "../../api/namespace-names.ts";
 import { paths, query } from "../../router.ts";
 import { type QueueState, queueStates } from "../../state/events-admin.ts";
 import { type Tone } from "../../state/function-state.ts";
-import { may } from "../../state/rights.ts";
+import { namespaceForNew } from "../../state/rights.ts";
 import { Empty, State } from "../../ui/basics.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { usePolled } from "../../ui/use-polled.ts";
@@ -25,7 +26,9 @@ export function SubscriptionsView() {
   const [shown, setShown] = useState<{ namespace: string; name: string }>();
   const namespaces = [...new Set(live.items.value.map(({ metadata }) => metadata.namespace ?? ""))];
   const states = useQueueStates(namespaces.slice(0, maxNamespaces));
-  const subscribe = may(namespace ?? "default", "create", "subscriptions", eventingGroup) && (
+  const known = useNamespaceNames();
+  const forNew = namespaceForNew(namespace, known, "subscriptions", eventingGroup);
+  const subscribe = forNew !== undefined && (
     <button type="button" class="primary" onClick={() => setSubscribing(true)}>
       <Icon name="plus" />
       Subscribe

@@ -67,7 +67,7 @@ export function MetricsTab({ fn, pods }: TabProps) {
               <h2>{title}</h2>
               <span class="row wrap">
                 {lines.map(([value, label, color]) => (
-                  <span key={value} class={`state tone-${color}`}>
+                  <span key={value} class={`state key tone-${color}`}>
                     <span class="dot" />
                     {label} {textOf(lastOf(samples, value), unit, digits)}
                   </span>

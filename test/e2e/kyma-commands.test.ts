@@ -1,0 +1,132 @@
+/** The original's command line by its own documentation: what it writes, what belongs together, and what it runs. */
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { pause, Platform, root } from "../support/platform.ts";
+
+const platform = new Platform();
+const home = mkdtempSync(path.join(tmpdir(), "spry-kyma-"));
+beforeAll(() => platform.start(), 120_000);
+afterAll(async () => {
+  await platform.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function write(files: Record<string, string>): void {
+  for (const [file, content] of Object.entries(files)) {
+    const place = path.join(home, file);
+    mkdirSync(path.dirname(place), { recursive: true });
+    writeFileSync(place, content);
+  }
+}
+const at = (file: string): string => path.join(home, file);
+const namesOf = async (kind: string) =>
+  (await platform.k(`get ${kind} -n orders -o jsonpath={.items[*].metadata.name}`))
+    .split(" ")
+    .filter(Boolean);
+
+const config = `schemaVersion: v1
+name: shop
+runtime: nodejs24
+source:
+  sourceType: inline
+  sourcePath: src
+  sourceHandlerName: shop.js
+env:
+  - { name: LIMIT, value: 7 }
+`;
+const children = `subscriptions:
+  - { name: shop-orders, typeMatching: exact, source: web, types: [order.created.v1] }
+  - { name: shop-returns, typeMatching: exact, source: web, types: [order.returned.v1] }
+apiRules:
+  - service: { host: shop }
+    rules:
+      - path: /public/.*
+        methods: [GET]
+`;
+const handler = "module.exports = { main: () => `limit ${process.env.LIMIT}` };";
+
+test("subscriptions and APIRules belong to their Function: what the file no longer has is deleted", async () => {
+  await platform.k("create namespace orders");
+  write({ "config.yaml": config + children, "src/shop.js": handler });
+  const apply = (...options: string[]) =>
+    platform.spry(["-n", "orders", "apply", "-f", at("config.yaml"), ...options]);
+  expect(await apply()).toMatchObject({ code: 0 });
+  expect((await platform.call("shop.orders")).body).toBe("limit 7");
+  expect(await namesOf("subscriptions")).toEqual(["shop-orders", "shop-returns"]);
+  const sink = await platform.k("get subscription shop-orders -n orders -o jsonpath={.spec.sink}");
+  expect(sink).toBe("http://shop.orders.svc.cluster.local");
+  // What could not be changed is still the file's.
+  write({ "config.yaml": config + children.replace("host: shop", "host: a b") });
+  expect(await apply("--no-wait")).toMatchObject({ code: 1 });
+  expect(await namesOf("apirules")).toEqual(["shop"]);
+  // Another command's APIRule is not the file's.
+  const exposed = ["-n", "orders", "expose", "shop", "--host", "other", "--no-wait"];
+  await platform.k("delete apirule shop -n orders");
+  expect(await platform.spry(exposed)).toMatchObject({ code: 0 });
+
+  write({ "config.yaml": config + children.split("\n").slice(0, 2).join("\n") });
+  const dry = await apply("--dry-run");
+  expect(dry.stderr).toContain("subscription/shop-returns deleted (dry run)");
+  expect(await namesOf("subscriptions")).toEqual(["shop-orders", "shop-returns"]);
+  const removing = await apply();
+  expect(removing).toMatchObject({ code: 0 });
+  expect(removing.stdout).toMatch(/^subscription\/shop-returns +deleted/m);
+  expect(await namesOf("subscriptions")).toEqual(["shop-orders"]);
+  expect(await namesOf("apirules")).toEqual(["shop"]);
+
+  // Sent as a directory, it has no Subscription.
+  const deployed = await platform.spry(["-n", "orders", "deploy", home, "--force-conflicts"]);
+  expect(deployed.stderr).toContain("subscriptions and apiRules are objects of their own");
+
+  const dryDelete = await platform.spry(["-n", "orders", "delete", "shop", "--dry-run"]);
+  expect(dryDelete).toMatchObject({ code: 0, stderr: "function/shop deleted (dry run)\n" });
+  expect(await namesOf("functions")).toEqual(["shop"]);
+  expect(await platform.spry(["-n", "orders", "delete", "shop", "--yes"])).toMatchObject({
+    code: 0,
+  });
+  while ((await namesOf("subscriptions")).length > 0) await pause(50);
+});
+
+test.each([
+  ["the file of another name, whose code is below", ["-f", "other.yaml"]],
+  ["the file of this directory, for code in another", ["-d", "src"]],
+])("run takes %s", async (_name, options) => {
+  const dir = `run-${options[0]?.slice(1)}`;
+  const file = options[0] === "-f" ? "other.yaml" : "config.yaml";
+  write({ [`${dir}/${file}`]: config, [`${dir}/src/shop.js`]: handler });
+  const spry = path.join(root, "packages/cli/bin/spry.mjs");
+  const child = spawn(process.execPath, [spry, "run", "-p", "0", ...options], { cwd: at(dir) });
+  onTestFinished(() => void child.kill("SIGINT"));
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  while (!/ at http:\S+/.test(output) && child.exitCode === null) await pause(20);
+  const [, url = ""] = / at (http:\S+)/.exec(output) ?? [output];
+  expect(await (await fetch(url)).text()).toBe("limit 7");
+});
+
+test("what a config.yaml cannot say is not left out silently", async () => {
+  const refused = await platform.spry(["init", at("plain"), "--runtime-image-override", "a/b:1"]);
+  expect(refused).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("--runtime-image-override is a key of a config.yaml"),
+  });
+  const manifest = `apiVersion: serverless.kyma-project.io/v1alpha2
+kind: Function
+metadata: { name: scaled }
+spec:
+  runtime: nodejs24
+  scaleConfig: { minReplicas: 1, maxReplicas: 3 }
+  secretMounts: [{ secretName: keys, mountPath: /keys }]
+  source: { inline: { source: "module.exports = { main: () => 1 };" } }
+`;
+  await platform.spry(["apply", "--no-wait", "-f", "-"], manifest);
+  const synced = await platform.spry(["sync", "scaled", "-d", at("synced")]);
+  expect(synced).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("config.yaml has no keys for scaleConfig, secretMounts"),
+  });
+});
