@@ -7,7 +7,7 @@ import { findPython } from "../python-installations.ts";
 import { RootTree } from "./root-tree.ts";
 
 /** A new layout makes a new base. */
-const layout = "3";
+const layout = "4";
 
 /** What scripts of packages and exec probes count on; whatever of it the host has. */
 const tools = (
@@ -127,6 +127,8 @@ async function assemble(dir: string, programs: readonly Program[]): Promise<void
   await root.file("/etc/nsswitch.conf", "hosts: files dns\n");
   await root.file(npmrcMountPath, "");
   await root.file(pipConfigMountPath, "");
+  // Places where each Pod's own are mounted.
+  for (const name of ["/etc/hosts", "/etc/resolv.conf"]) await root.file(name, "");
   const certificates = "/etc/ssl/certs/ca-certificates.crt";
   if (existsSync(certificates)) await root.copy(certificates, certificates);
   for (const program of programs)
