@@ -28,17 +28,17 @@ export class HostFiles {
   async mounts(dir: string): Promise<OciMount[]> {
     const { npmCli, npmConfig, pipConfig } = this.#options;
     const npm = npmCli && bindMount(path.dirname(path.dirname(npmCli)), npmMountPath, true);
-    return [
-      ...(npm ? [npm] : []),
-      ...(await settings(npmConfig, path.join(dir, "npmrc"), npmrcMountPath, {
+    const of = await Promise.all([
+      settings(npmConfig, path.join(dir, "npmrc"), npmrcMountPath, {
         key: "cafile",
         inside: certificates.npm,
-      })),
-      ...(await settings(pipConfig, path.join(dir, "pip.conf"), pipConfigMountPath, {
+      }),
+      settings(pipConfig, path.join(dir, "pip.conf"), pipConfigMountPath, {
         key: "cert",
         inside: certificates.pip,
-      })),
-    ];
+      }),
+    ]);
+    return [...(npm ? [npm] : []), ...of.flat()];
   }
 }
 
