@@ -1,7 +1,12 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { npmMountPath, npmrcMountPath, pipConfigMountPath } from "./base-root.ts";
+import {
+  certificateMountPaths,
+  npmMountPath,
+  npmrcMountPath,
+  pipConfigMountPath,
+} from "./base-root.ts";
 import { bindMount, type OciMount } from "./oci-spec.ts";
 
 export interface HostFilesOptions {
@@ -12,9 +17,6 @@ export interface HostFilesOptions {
   /** The same for pip. */
   pipConfig?: string | undefined;
 }
-
-/** A file of certificates is named by its path on the host; in a container it is here. */
-const certificates = { npm: "/usr/local/etc/npm-ca.pem", pip: "/usr/local/etc/pip-ca.pem" };
 
 /** What containers with this machine's interpreters get of its npm and pip. */
 export class HostFiles {
@@ -31,11 +33,11 @@ export class HostFiles {
     const of = await Promise.all([
       settings(npmConfig, path.join(dir, "npmrc"), npmrcMountPath, {
         key: "cafile",
-        inside: certificates.npm,
+        inside: certificateMountPaths.npm,
       }),
       settings(pipConfig, path.join(dir, "pip.conf"), pipConfigMountPath, {
         key: "cert",
-        inside: certificates.pip,
+        inside: certificateMountPaths.pip,
       }),
     ]);
     return [...(npm ? [npm] : []), ...of.flat()];
