@@ -7,6 +7,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   deploy: () => import("./deploy.ts"),
   events: () => import("./events.ts"),
   exposure: () => import("./exposure.ts"),
+  "from-zero": () => import("./from-zero.ts"),
   gateway: () => import("./gateway.ts"),
   pods: () => import("./pods.ts"),
   runtime: () => import("./runtime.ts"),

@@ -6,6 +6,7 @@ import { type Function, functions, knative } from "@spry/function";
 import { httpsTransport, KubeClient, loadKubeconfig, resources } from "@spry/kube";
 import { functionManifest, pause, Platform } from "../test/support/platform.ts";
 import { measureUnit, quantile, timeLine } from "./figures.ts";
+import { run as fromZero } from "./from-zero.ts";
 import { mb, memoryOf } from "./memory.ts";
 
 const coldStarts = Number(process.env["BENCH_COLD"] ?? 20);
@@ -15,6 +16,7 @@ const annotations = { "autoscaling.knative.dev/window": "6s" };
 const scaleConfig = { minReplicas: 0, maxReplicas: 3 };
 
 export async function run(): Promise<void> {
+  await fromZero();
   const platform = new Platform();
   await platform.start();
   try {

@@ -8,7 +8,7 @@ import {
   type PodSpec,
   resources,
 } from "@spry/kube";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { readStat } from "./sandbox/processes.ts";
 import {
   deploymentOf,
@@ -324,6 +324,29 @@ test("a container whose liveness probe fails is restarted", async () => {
       ]),
     );
   });
+});
+
+test("that a container runs is written before the Events of its start: somebody may wait for it", async () => {
+  const machine = await startMachine();
+  const running = Promise.withResolvers<number>();
+  const end = new AbortController();
+  onTestFinished(() => end.abort());
+  const { metadata } = await machine.client.list(resources.pods, { namespace: "default" });
+  const { resourceVersion = "" } = metadata;
+  const from = { namespace: "default", resourceVersion, signal: end.signal };
+  void (async () => {
+    for await (const { object } of machine.client.watch(resources.pods, from))
+      if (object.status?.containerStatuses?.[0]?.state?.running)
+        running.resolve(Number(object.metadata.resourceVersion));
+  })().catch(running.reject);
+  await createPod(machine, idle);
+  const started = await eventually(async () => {
+    const { items } = await machine.client.list(resources.events, { namespace: "default" });
+    const found = items.find(({ reason }) => reason === "Started");
+    expect(found).toBeDefined();
+    return found;
+  });
+  expect(Number(started?.metadata.resourceVersion)).toBeGreaterThan(await running.promise);
 });
 
 test("a container that ignores SIGTERM gets the grace period of the probe it failed", async () => {

@@ -35,6 +35,8 @@ export interface ContainerRunOptions {
 
 const maxTerminationMessage = 4096;
 const floodGraceSeconds = 1;
+/** Within this time a process that had waited for its Pod says that it is ready, or others are told without that. */
+const momentMs = 50;
 const maxLogMessage = { lines: 80, bytes: 2048 };
 /** After a preStop hook that took all of the grace period (minimumGracePeriodInSeconds of the kubelet). */
 const leastGraceMs = 2_000;
@@ -236,9 +238,18 @@ export class ContainerRun {
       this.#attach(process, files, sandbox, false);
       this.#note("Normal", "Started", `Started container ${this.name}`);
       this.#runPostStart(sandbox);
+      if (process.hasWaited) await this.#readyInAMoment(process);
     } finally {
       this.#starting = false;
     }
+  }
+
+  /** So that one status says that it runs and is ready: a second one would have to wait until the first is written. */
+  async #readyInAMoment({ ready, exited }: SandboxContainer): Promise<void> {
+    const moment = Promise.withResolvers<void>();
+    const cancel = this.#clock.after(momentMs, moment.resolve);
+    await Promise.race([ready, exited, moment.promise]);
+    cancel();
   }
 
   /** Takes over a process that an earlier agent started. */

@@ -56,6 +56,8 @@ const signalMs = 1_000;
 const lastRetryMs = 30_000;
 /** How long the end of the platform waits for a status to be written. */
 const flushCapMs = 1_000;
+/** What follows from a status is written by others within this time, and waits for no Event. */
+const noteDelayMs = 100;
 /** What a Pod that was removed without notice gets to end in. */
 const orphanGraceMs = 2_000;
 /** Of Pods of Knative Revisions, which requests start. */
@@ -87,6 +89,10 @@ export class PodWorker {
   #timerAt = Number.POSITIVE_INFINITY;
   #ending: Promise<void> | undefined;
   #draining: AbortController | undefined;
+  #isPassing = false;
+  /** Of a pass, and what has come since: recorded after its status, for which somebody may wait. */
+  #notes: (() => void)[] = [];
+  #cancelNotes: () => void = () => {};
 
   constructor(pod: Pod, options: PodWorkerOptions) {
     this.#pod = pod;
@@ -180,6 +186,7 @@ export class PodWorker {
   }
 
   async #passWithRetry(): Promise<void> {
+    this.#isPassing = true;
     try {
       await this.#pass();
       this.#retryMs = retryMs;
@@ -191,7 +198,21 @@ export class PodWorker {
       );
       this.#wakeAfter(this.#retryMs);
       this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+    } finally {
+      this.#isPassing = false;
+      if (this.#notes.length > 0) void this.#status.flushed().then(() => this.#recordNotesSoon());
     }
+  }
+
+  #recordNotesSoon(): void {
+    this.#cancelNotes();
+    if (this.#phase !== "running") return this.#recordNotes();
+    this.#cancelNotes = this.#options.clock.after(noteDelayMs, () => this.#recordNotes());
+  }
+
+  #recordNotes(): void {
+    this.#cancelNotes();
+    for (const record of this.#notes.splice(0)) record();
   }
 
   async #pass(): Promise<void> {
@@ -482,6 +503,7 @@ export class PodWorker {
     this.#passes.end();
     this.#clearTimer();
     this.#status.close();
+    this.#recordNotes();
     for (const container of this.#containers) container.release();
     await this.#place?.close();
     this.#options.onEnd();
@@ -498,6 +520,7 @@ export class PodWorker {
     this.#publish();
     await Promise.race([this.#status.flushed(), sleep(this.#options.clock, flushCapMs)]);
     this.#status.close();
+    this.#recordNotes();
     for (const container of this.#containers) container.release();
   }
 
@@ -507,6 +530,7 @@ export class PodWorker {
     this.#phase = "ended";
     this.#clearTimer();
     this.#status.close();
+    this.#recordNotes();
     for (const container of this.#containers) container.release();
   }
 
@@ -547,7 +571,10 @@ export class PodWorker {
   }
 
   readonly #note = (type: "Normal" | "Warning", reason: string, message: string): void => {
-    this.#options.events.record(resources.pods, this.#pod, { type, reason, message });
+    const note = { type, reason, message } as const;
+    const record = () => this.#options.events.record(resources.pods, this.#pod, note);
+    if (this.#isPassing || this.#notes.length > 0) this.#notes.push(record);
+    else record();
   };
 }
 

@@ -90,13 +90,15 @@ async function buildDirectory(
 ): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o755 });
   const entries = below === undefined ? [] : await readdir(below).catch(() => []);
-  for (const name of entries)
+  const links = entries.map(async (name) => {
     if (below !== undefined && !tree.has(name))
       await symlink(path.join(below, name), path.join(dir, name));
-  for (const [name, { source, children }] of tree) {
+  });
+  const branches = [...tree].map(async ([name, { source, children }]) => {
     const at = path.join(dir, name);
     const under = source ?? (below === undefined ? undefined : path.join(below, name));
     if (children.size > 0) await buildDirectory(at, under, children);
     else if (source !== undefined) await symlink(source, at);
-  }
+  });
+  await Promise.all([...links, ...branches]);
 }

@@ -105,6 +105,10 @@ export class ProcessContainer implements SandboxContainer {
     void this.exited.then(() => (this.#isOver = true));
   }
 
+  get hasWaited(): boolean {
+    return this.warm !== undefined;
+  }
+
   /**
    * Starts a process in a session of its own. Its output goes straight to the file, so that it can
    * outlive this program. A program that cannot be started is a container that has exited.

@@ -171,6 +171,8 @@ export interface SandboxContainer {
   readonly exited: Promise<ExitStatus>;
   /** Resolves when the process says itself that it is ready; never, if it does not. */
   readonly ready: Promise<void>;
+  /** Its process had waited for its Pod: it is ready in a moment. */
+  readonly hasWaited?: boolean;
   /** Signals every process of the container. */
   kill(signal: "SIGTERM" | "SIGKILL" | "SIGINT" | "SIGHUP" | "SIGQUIT"): void;
   /** Runs a command next to the container's process, in the same environment. */

@@ -105,7 +105,7 @@ function makeMountPoint(target: string, isDirectory: boolean): void {
 }
 
 /** What separates fields and lines of the table, in ASCII: the bytes of other characters mean themselves. */
-function escaped(file: string): string {
+export function escaped(file: string): string {
   return file.replace(
     /[\t-\r \\#]/g,
     (character) => `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`,

@@ -7,7 +7,7 @@ import { findPython } from "../python-installations.ts";
 import { RootTree } from "./root-tree.ts";
 
 /** A new layout makes a new base. */
-const layout = "3";
+const layout = "4";
 
 /** What scripts of packages and exec probes count on; whatever of it the host has. */
 const tools = (
@@ -29,6 +29,11 @@ export const npmMountPath = "/usr/local/lib/node_modules/npm";
 export const pipConfigMountPath = "/usr/local/pip.conf";
 /** npm's global configuration, as it finds it from `/usr/local/bin/node`. */
 export const npmrcMountPath = "/usr/local/etc/npmrc";
+/** A file of certificates is named by its path on the host; in a container it is here. */
+export const certificateMountPaths = {
+  npm: "/usr/local/etc/npm-ca.pem",
+  pip: "/usr/local/etc/pip-ca.pem",
+};
 
 /**
  * Root file systems for images that bring none: the interpreter from the host at
@@ -127,6 +132,9 @@ async function assemble(dir: string, programs: readonly Program[]): Promise<void
   await root.file("/etc/nsswitch.conf", "hosts: files dns\n");
   await root.file(npmrcMountPath, "");
   await root.file(pipConfigMountPath, "");
+  // Places where each Pod's own are mounted.
+  for (const name of ["/etc/hosts", "/etc/resolv.conf", ...Object.values(certificateMountPaths)])
+    await root.file(name, "");
   const certificates = "/etc/ssl/certs/ca-certificates.crt";
   if (existsSync(certificates)) await root.copy(certificates, certificates);
   for (const program of programs)

@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync, type Stats, statSync } from "node:fs";
 import path from "node:path";
+import { escaped } from "../confinement/mount-table.ts";
 import { type OciMount } from "./oci-spec.ts";
 
 /** In a container that waits: where the Pod's root directory appears (docs/adr/0029-warm-containers.md). */
@@ -8,7 +9,7 @@ export const terminationLogPath = "/dev/termination-log";
 /** The runtime has made these, and the Pod's root directory gets them as they are. */
 const kernelDirs = ["/proc", "/dev", "/sys"];
 const bindOptions = ["nosuid", "nodev"];
-/** Each takes a program: more of them could take longer than is waited for. */
+/** More than Functions have: they could take longer than is waited for. */
 const maxMounts = 32;
 
 /** What has to be mounted for a waiting container to become a Pod's. */
@@ -91,7 +92,7 @@ const stageScript = `
 set -e
 mount -n -t tmpfs -o mode=700,size=64k tmpfs "$1"
 mount -n --make-shared "$1"
-mkdir "$1/root"
+mkdir "$1/root" "$1/pod"
 : > "$1/pivot_root"
 : > "$1/termination-log"
 mount -n --bind "$2" "$1/pivot_root"
@@ -103,17 +104,57 @@ export function stagedCommand(stage: string, pivotRoot: string, runtime: readonl
   return [...own, stage, pivotRoot, ...runtime];
 }
 
-/** Makes the place for a Pod's termination log, as the runtime does. */
-export function preparationCommand(pid: number): string[] {
-  const script = `: > ${terminationLogPath}`;
-  return ["nsenter", "-t", String(pid), "-m", "--", "/bin/sh", "-c", script];
+/** What the helper says when it waits. */
+export const prepared = "prepared\n";
+/** The tables (fstab(5)) of what is mounted, in the bundle: by the runtime's mount namespace, and by the container's. */
+const tables = { root: "root.fstab", own: "own.fstab", container: "container.fstab" };
+/** Mount points that are files, one a line. */
+const missingFiles = "missing-files";
+
+/**
+ * Waits beside a container, until it becomes a Pod's. It is in the mount namespace of the runtime, where the machine's files
+ * and programs are, and otherwise in the container's namespaces, so that each step takes one program and no more: starting
+ * programs is what takes the time. It has made the place for the Pod's termination log by then.
+ *
+ * The Pod's root directory is made whole there, then shown to the container, and there becomes the root directory of all that runs
+ * in it (pivot_root(2)); the former one, and the way to the outside, are taken out. The helper ends before the container is given its
+ * Function, and if there is none.
+ */
+const helperScript = `
+set -e
+pid=$1
+ns=/proc/$pid/ns/mnt
+nsenter --mount="$ns" -- /bin/sh -c ': > ${terminationLogPath}'
+printf %s '${prepared}'
+IFS= read -r bundle
+IFS= read -r root
+IFS= read -r name
+printf %s "$name" > /proc/sys/kernel/hostname
+if [ -s "$bundle/${missingFiles}" ]; then
+  mount -n -i -a -T "$bundle/${tables.root}"
+  while IFS= read -r file; do
+    [ -d "$root\${file%/*}" ] || mkdir -p "$root\${file%/*}"
+    : > "$root$file"
+  done < "$bundle/${missingFiles}"
+fi
+mount -n -i -a -T "$bundle/${tables.own}"
+mount -n -i -N "$ns" -a -T "$bundle/${tables.container}"
+nsenter --mount="$ns" --wd=/proc/$pid/root${stagePath}/pod -- ${stagePath}/pivot_root . .
+umount -n -i -N "$ns" -l /`;
+
+/** @param monitor the runtime that waits for the end of the container, whose first process is `pid` */
+export function helperCommand(pid: number, monitor: number): string[] {
+  const namespaces = [
+    `--mount=/proc/${monitor}/ns/mnt`,
+    `--uts=/proc/${pid}/ns/uts`,
+    `--pid=/proc/${pid}/ns/pid`,
+  ];
+  return ["nsenter", ...namespaces, "--", "/bin/sh", "-c", helperScript, "sh", String(pid)];
 }
 
 export interface Handover {
-  /** The container's first process, and the runtime that waits for its end. */
-  pid: number;
-  monitor: number;
   stage: string;
+  bundle: string;
   /** An empty directory on this machine, for the Pod's root directory. */
   root: string;
   plan: MountPlan;
@@ -121,64 +162,81 @@ export interface Handover {
   hostName: string;
 }
 
-/**
- * Runs in the mount namespace of the waiting runtime. The Pod's root directory is made whole there, then shown to the container, and
- * there becomes the root directory of all that runs in it (pivot_root(2)); the former one, and the way to the outside, are taken out.
- */
-const handoverScript = `
-set -e
-pid=$1 stage=$2 root=$3 overlay=$4 log=$5 access=$6 name=$7
-shift 7
-ns=/proc/$pid/ns/mnt
-pod=${stagePath}
-nsenter -t "$pid" -u -- /bin/sh -c 'printf %s "$1" > /proc/sys/kernel/hostname' sh "$name" & naming=$!
-mount -n -t overlay -o "$overlay" overlay "$root"
-while [ "$1" = d ]; do mkdir -p "$root$2"; shift 2; done
-while [ "$1" = f ]; do
-  [ -d "$root\${2%/*}" ] || mkdir -p "$root\${2%/*}"
-  : > "$root$2"; shift 2
-done
-while [ "$1" = b ]; do mount -n --bind -o "$4" "$2" "$root$3"; shift 4; done
-mount -n --rbind "$root" "$stage/root"
-for each in ${kernelDirs.join(" ")}; do mount -n -N "$ns" --rbind "$each" "$pod/root$each"; done
-if [ -n "$log" ]; then
-  mount -n --bind "$log" "$stage/termination-log"
-  mount -n -N "$ns" --move "$pod/termination-log" "$pod/root${terminationLogPath}"
-  mount -n -N "$ns" -o remount,bind,${bindOptions.join(",")} "$pod/root${terminationLogPath}"
-fi
-nsenter -t "$pid" -m -- /bin/sh -c 'cd "$1/root" && exec "$1/pivot_root" . .' sh "$pod"
-nsenter -t "$pid" -p -- umount -n -N "$ns" -l /
-mount -n -N "$ns" --make-rprivate /
-[ "$access" = rw ] || mount -n -N "$ns" -o remount,bind,ro /
-wait "$naming"
-# The container has its own by now, and nothing waits for the end of these.
-{ umount -n -l "$stage"; umount -n -l "$root"; } < /dev/null > /dev/null 2>&1 &`;
-
-export function handoverCommand(handover: Handover): string[] {
-  const { pid, monitor, stage, root, plan, readOnly, hostName } = handover;
-  const { overlay, missing, binds, terminationLog = "" } = plan;
-  const own = ["nsenter", "-t", String(monitor), "-m", "--", "/bin/sh", "-c", handoverScript, "sh"];
-  const how = [String(pid), stage, root, overlay, terminationLog, readOnly ? "ro" : "rw", hostName];
-  const dirs = missing.flatMap((each) => (each.isDirectory ? ["d", each.path] : []));
-  const files = missing.flatMap((each) => (each.isDirectory ? [] : ["f", each.path]));
-  const bound = binds.flatMap((each) => ["b", each.source, each.destination, each.options]);
-  return [...own, ...how, ...dirs, ...files, ...bound, "end"];
+/** What the helper needs: files of the bundle, by their names, and the lines that it waits for. */
+export function handoverOf({ stage, bundle, root, plan, readOnly, hostName }: Handover): {
+  files: Record<string, string>;
+  lines: string;
+} {
+  const { overlay, missing, binds, terminationLog } = plan;
+  const dirs = new Set(missing.filter((each) => each.isDirectory).map((each) => each.path));
+  const files = missing.filter((each) => !each.isDirectory).map((each) => each.path);
+  const lines = [bundle, root, hostName];
+  for (const text of [...lines, ...files])
+    if (text.includes("\n")) throw new Error("a line end in a path or name");
+  const rootLine = tableLine("overlay", root, "overlay", overlay);
+  const bound = binds.map(({ source, destination, options }) => {
+    const make = dirs.has(destination) ? ",X-mount.mkdir" : "";
+    return bindLine(source, root + destination, `bind,${options}${make}`);
+  });
+  const own = [...bound, bindLine(root, `${stage}/root`, "rbind")];
+  const pod = `${stagePath}/pod`;
+  const container = [
+    // A copy: like the mounts below it, it has no connection to others.
+    bindLine(`${stagePath}/root`, pod, `rbind,rprivate${readOnly ? ",ro" : ""}`),
+    ...kernelDirs.map((dir) => bindLine(dir, pod + dir, "rbind,rprivate")),
+  ];
+  if (terminationLog !== undefined) {
+    const [from, options] = ["/termination-log", ["bind", ...bindOptions].join(",")];
+    own.push(bindLine(terminationLog, stage + from, "bind"));
+    container.push(bindLine(stagePath + from, pod + terminationLogPath, `${options},private`));
+  }
+  const texts = {
+    [tables.root]: [rootLine],
+    [tables.own]: files.length > 0 ? own : [rootLine, ...own],
+    [tables.container]: container,
+    [missingFiles]: files,
+  };
+  return { files: mapValues(texts, joined), lines: joined(lines) };
 }
 
-/** Throws unless the process's root directory is this overlay, and its mounts have no connection to others. */
-export function assertHandedOver(pid: number, plan: MountPlan): void {
+const joined = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join("");
+
+const mapValues = <A, B>(all: Record<string, A>, by: (one: A) => B): Record<string, B> =>
+  Object.fromEntries(Object.entries(all).map(([name, one]) => [name, by(one)]));
+
+const bindLine = (source: string, target: string, options: string): string =>
+  tableLine(source, target, "none", options);
+
+const tableLine = (source: string, target: string, type: string, options: string): string =>
+  `${escaped(source)} ${escaped(target)} ${type} ${escaped(options)} 0 0`;
+
+/**
+ * Throws unless the process's root directory is this overlay, all that is to be mounted is, as writable as it is to be, and no mount
+ * has a connection to others.
+ */
+export function assertHandedOver(pid: number, { plan, readOnly }: Handover): void {
   const lines = readFileSync(`/proc/${pid}/mountinfo`, "utf8").split("\n").filter(Boolean);
   // Fields as in proc_pid_mountinfo(5).
   const mounts = lines.map((line) => {
     const [before = "", after = ""] = line.split(" - ");
-    const [, , , , at = "", , ...tags] = before.split(" ");
-    return { at, tags, after };
+    const [, , , , at = "", options = "", ...tags] = before.split(" ");
+    return { at: unescaped(at), access: options.split(",")[0], tags, after };
   });
   const upper = plan.overlay.split(",").find((option) => option.startsWith("upperdir=")) ?? "?";
-  const roots = mounts.filter(({ at }) => at === "/");
-  const isWhole = roots.length === 1 && roots[0]?.after.split(/[ ,]/).includes(upper);
+  const isThere = (place: string, access: string | undefined) => {
+    const found = mounts.filter(({ at }) => at === place);
+    return found.length === 1 && found[0]?.access === access;
+  };
+  const isWhole =
+    isThere("/", readOnly ? "ro" : "rw") &&
+    mounts.some(({ at, after }) => at === "/" && after.split(/[ ,]/).includes(upper)) &&
+    plan.binds.every((each) => isThere(each.destination, each.options.split(",").at(-1))) &&
+    (plan.terminationLog === undefined || isThere(terminationLogPath, "rw"));
   const isClosed = mounts.every(
     ({ at, tags }) => tags.length === 0 && at !== stagePath && !at.startsWith(`${stagePath}/`),
   );
   if (!isWhole || !isClosed) throw new Error("the container's mounts are not as they have to be");
 }
+
+const unescaped = (text: string): string =>
+  text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));

@@ -1,7 +1,12 @@
 import { existsSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { npmMountPath, npmrcMountPath, pipConfigMountPath } from "./base-root.ts";
+import {
+  certificateMountPaths,
+  npmMountPath,
+  npmrcMountPath,
+  pipConfigMountPath,
+} from "./base-root.ts";
 import { bindMount, type OciMount } from "./oci-spec.ts";
 
 export interface HostFilesOptions {
@@ -12,9 +17,6 @@ export interface HostFilesOptions {
   /** The same for pip. */
   pipConfig?: string | undefined;
 }
-
-/** A file of certificates is named by its path on the host; in a container it is here. */
-const certificates = { npm: "/usr/local/etc/npm-ca.pem", pip: "/usr/local/etc/pip-ca.pem" };
 
 /** What containers with this machine's interpreters get of its npm and pip. */
 export class HostFiles {
@@ -28,17 +30,17 @@ export class HostFiles {
   async mounts(dir: string): Promise<OciMount[]> {
     const { npmCli, npmConfig, pipConfig } = this.#options;
     const npm = npmCli && bindMount(path.dirname(path.dirname(npmCli)), npmMountPath, true);
-    return [
-      ...(npm ? [npm] : []),
-      ...(await settings(npmConfig, path.join(dir, "npmrc"), npmrcMountPath, {
+    const of = await Promise.all([
+      settings(npmConfig, path.join(dir, "npmrc"), npmrcMountPath, {
         key: "cafile",
-        inside: certificates.npm,
-      })),
-      ...(await settings(pipConfig, path.join(dir, "pip.conf"), pipConfigMountPath, {
+        inside: certificateMountPaths.npm,
+      }),
+      settings(pipConfig, path.join(dir, "pip.conf"), pipConfigMountPath, {
         key: "cert",
-        inside: certificates.pip,
-      })),
-    ];
+        inside: certificateMountPaths.pip,
+      }),
+    ]);
+    return [...(npm ? [npm] : []), ...of.flat()];
   }
 }
 

@@ -1,4 +1,4 @@
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { clusterDomain } from "../../network/cluster-view.ts";
 import { dnsServiceIp } from "../../network/pods/ruleset.ts";
@@ -20,18 +20,18 @@ export interface NamesOptions {
 }
 
 /** Writes a Pod's `/etc/hosts` and `/etc/resolv.conf`, as the kubelet does, below `dir`. */
-export async function writeNameFiles(dir: string, options: NamesOptions): Promise<void> {
+export function writeNameFiles(dir: string, options: NamesOptions): void {
   const etc = path.join(dir, nameFilesDir);
-  await mkdir(etc, { recursive: true, mode: 0o700 });
+  mkdirSync(etc, { recursive: true, mode: 0o700 });
   const texts: Record<string, string> = {
     hosts: hostsOf(options),
-    "resolv.conf": resolvConfOf(options, await machineResolvConf()),
+    "resolv.conf": resolvConfOf(options, machineResolvConf()),
   };
   for (const [name, text] of Object.entries(texts)) {
     const file = path.join(etc, name);
-    await writeFile(file, text);
+    writeFileSync(file, text);
     // Whatever this program's umask is.
-    await chmod(file, 0o644);
+    chmodSync(file, 0o644);
   }
 }
 
@@ -39,8 +39,12 @@ export function nameMounts(dir: string): OciMount[] {
   return files.map((name) => bindMount(path.join(dir, "etc", name), `/etc/${name}`, false));
 }
 
-function machineResolvConf(): Promise<string> {
-  return readFile("/etc/resolv.conf", "utf8").catch(() => "");
+function machineResolvConf(): string {
+  try {
+    return readFileSync("/etc/resolv.conf", "utf8");
+  } catch {
+    return "";
+  }
 }
 
 function hostsOf({ pod, ip, hostAddress }: NamesOptions): string {

@@ -46,6 +46,7 @@ export class OciContainer implements SandboxContainer {
   readonly record: OciRecord;
   readonly exited: Promise<ExitStatus>;
   readonly ready: Promise<void>;
+  readonly hasWaited: boolean;
   readonly #bundle: string;
   readonly #context: OciContext;
   readonly #input: ContainerInput | undefined;
@@ -62,10 +63,12 @@ export class OciContainer implements SandboxContainer {
     bundle: string,
     context: OciContext,
     ends: { exited: Promise<ExitStatus>; ready: Promise<void>; input?: ContainerInput | undefined },
+    hasWaited = false,
   ) {
     this.record = record;
     this.exited = ends.exited.then((exit) => this.#cleanUp(exit));
     this.ready = ends.ready;
+    this.hasWaited = hasWaited;
     void this.ready.then(() => (this.#isReady = true));
     this.#input = ends.input;
     this.#bundle = bundle;
@@ -125,7 +128,7 @@ export class OciContainer implements SandboxContainer {
     context: OciContext,
     ends: { exited: Promise<ExitStatus>; ready: Promise<void> },
   ): OciContainer {
-    const taken = new OciContainer(record, bundle, context, ends);
+    const taken = new OciContainer(record, bundle, context, ends, true);
     taken.#limitCpuLater();
     return taken;
   }

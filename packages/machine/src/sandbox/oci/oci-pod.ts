@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { chownSync, existsSync } from "node:fs";
-import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { chownSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { appendFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { type Logger, messageOf } from "@spry/kube";
 import { interpreterLabel } from "../interpreters.ts";
@@ -73,9 +73,10 @@ export class OciPod implements PodSandbox {
   /** An empty directory for what the runtime runs. */
   async #emptyBundle({ name }: ContainerSpec): Promise<string> {
     const bundle = bundleDir(this.dir, name);
-    await rm(bundle, { recursive: true, force: true });
-    await rm(exitFile(this.dir, name), { force: true });
-    await mkdir(bundle, { recursive: true, mode: 0o700 });
+    // What an earlier run has written may be much.
+    if (existsSync(bundle)) await rm(bundle, { recursive: true, force: true });
+    rmSync(exitFile(this.dir, name), { force: true });
+    mkdirSync(bundle, { recursive: true, mode: 0o700 });
     return bundle;
   }
 
@@ -274,7 +275,7 @@ export class OciPod implements PodSandbox {
       },
     });
     // Environments hold secrets.
-    await writeFile(path.join(bundle, "config.json"), JSON.stringify(oci), { mode: 0o600 });
+    writeFileSync(path.join(bundle, "config.json"), JSON.stringify(oci), { mode: 0o600 });
     return { oci, user, layers, rootMounts, mounts: [...hostMounts, ...volumes, ...hidden] };
   }
 

@@ -230,7 +230,7 @@ class OciSandbox implements Sandbox {
     try {
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       const hostAddress = this.#network?.hostAddress;
-      await writeNameFiles(dir, { pod, ip: record.ip, hostAddress });
+      writeNameFiles(dir, { pod, ip: record.ip, hostAddress });
       // Written last: a Pod with a record is complete, and the next agent takes it over if this one is killed.
       writeRecord(podFile(dir), record);
     } catch (error) {

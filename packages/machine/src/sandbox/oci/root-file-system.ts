@@ -21,7 +21,7 @@ export interface RootFileSystemOptions {
 export async function prepareRoot(options: RootFileSystemOptions): Promise<OciMount[]> {
   const { bundle, imageRoot, base, overlay } = options;
   const rootfs = path.join(bundle, "rootfs");
-  await mkdir(rootfs, { recursive: true });
+  mkdirSync(rootfs, { recursive: true });
   const layers = base === undefined ? [imageRoot] : [imageRoot, base];
   if (overlay && layers.concat(bundle).every(isOverlayPath)) return [overlayMount(bundle, layers)];
   return copyRoot(rootfs, imageRoot, base);

@@ -90,7 +90,14 @@ async function startPod(
     isolation,
     ...rest,
   });
-  spec.mounts = [...spec.mounts, { mountPath: "/etc/settings", source, readOnly: true }];
+  // A file in a directory that neither image nor base has.
+  const file = path.join(place.dir, "a file");
+  writeFileSync(file, "from the Pod");
+  spec.mounts = [
+    ...spec.mounts,
+    { mountPath: "/etc/settings", source, readOnly: true },
+    { mountPath: "/opt/some/file", source: file },
+  ];
   const container = (await place.start(spec)) as OciContainer;
   await Promise.race([container.ready, container.exited]);
   return { place, container, spec };
@@ -120,7 +127,7 @@ exports.main = () => ({
   memory: tried(() => fs.readFileSync("/sys/fs/cgroup/memory/memory.limit_in_bytes")) + tried(() => fs.readFileSync("/sys/fs/cgroup/memory.max")),
   oom: fs.readFileSync("/proc/self/oom_score_adj", "utf8"), servers: require("node:dns").getServers(),
   resolv: fs.readFileSync("/etc/resolv.conf", "utf8"), hosts: fs.readFileSync("/etc/hosts", "utf8"),
-  setting: tried(() => fs.readFileSync("/etc/settings/x")),
+  setting: tried(() => fs.readFileSync("/etc/settings/x")), file: tried(() => fs.readFileSync("/opt/some/file")),
   writes: ["/x", "/usr/src/app/x", "/etc/settings/x", "/etc/hosts", "/dev/termination-log"].map((file) => tried(() => fs.appendFileSync(file, "."))),
   stage: tried(() => fs.readdirSync("/.pod")), up: tried(() => fs.readdirSync("/proc/self/root/..").sort()),
 });`;
@@ -136,6 +143,7 @@ describe.skipIf(why !== "")(`a warm container${why}`, () => {
     expect(general(await call(warm.place), warm)).toEqual(general(await call(cold.place), cold));
     expect(await call(warm.place)).toMatchObject({
       stage: "ENOENT",
+      file: "from the Pod",
       env: { SECRET: "s3cret", HOME: "/home/node" },
     });
   });

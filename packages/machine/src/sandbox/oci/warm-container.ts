@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import {
   closeSync,
   mkdirSync,
@@ -8,30 +8,29 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  writeFileSync,
 } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type Readable, type Writable } from "node:stream";
-import { promisify } from "node:util";
 import { signalProcess, isAlive } from "../processes.ts";
 import { readySignal } from "../ready-signal.ts";
 import { type ExitStatus } from "../sandbox.ts";
 import { said, unref } from "../warm/warm-process.ts";
 import { type Waiting } from "../warm/warm-pool.ts";
 import {
-  preparationCommand,
   assertHandedOver,
-  handoverCommand,
+  handoverOf,
+  helperCommand,
   type MountPlan,
   stagedCommand,
 } from "./handover.ts";
 import { startTicksOf } from "./oci-container.ts";
+import { HandoverHelper } from "./handover-helper.ts";
 import { type OciRecord } from "./oci-records.ts";
 import { type OciSpec } from "./oci-spec.ts";
 import { firstProcess, type OciContext, ownerVariable, runtimePath } from "./runtime-process.ts";
 
-/** How long mounting may take; it takes some ten milliseconds. */
-const helperMs = 2_000;
 /** A runtime takes no longer line (runtime-contract.md 1.5). */
 const maxMessage = 2 * 1024 * 1024;
 /** So that a Pod's environment fits into it, as JSON, with all that is added. */
@@ -74,6 +73,7 @@ export class WarmContainer implements Waiting {
   readonly #start: WarmContainerStart;
   readonly #context: OciContext;
   readonly #child: ChildProcess;
+  #helper: HandoverHelper | undefined;
   #isTaken = false;
   #isOver = false;
 
@@ -140,13 +140,10 @@ export class WarmContainer implements Waiting {
 
   async #prepare(): Promise<void> {
     await said(this.#pipe(3) as Readable, "waiting\n");
-    try {
-      await runHelper(preparationCommand(this.pid));
-    } catch {
-      // It cannot be used.
-      this.#kill();
-      await new Promise(() => {});
-    }
+    this.#helper = new HandoverHelper(helperCommand(this.pid, this.monitor.pid));
+    // It cannot be used without.
+    void this.#helper.ended.then(() => this.#isTaken || this.#kill());
+    await this.#helper.prepared;
   }
 
   get isOver(): boolean {
@@ -161,7 +158,7 @@ export class WarmContainer implements Waiting {
     try {
       if (this.#isTaken || this.#isOver || !isAlive(this)) throw new Error("the process has ended");
       this.#isTaken = true;
-      const { bundle, oci, plan, directory, logFile } = successor;
+      const { bundle, oci, directory, logFile } = successor;
       const { dir } = this.#start;
       const env = { ...this.#home(), ...environmentOf(oci) };
       const message = `${JSON.stringify({ directory, env })}\n`;
@@ -170,7 +167,6 @@ export class WarmContainer implements Waiting {
       if (statSync(logOf(dir)).size > 0) throw new Error("the runtime has written something");
       const cpuBefore = this.#context.cgroups.usage(this.id)?.cpuNanoseconds ?? 0;
       await this.#mount(successor);
-      assertHandedOver(this.pid, plan);
       // Commands in the container get their environment from here.
       rmSync(path.join(dir, "config.json"));
       symlinkSync(path.join(bundle, "config.json"), path.join(dir, "config.json"));
@@ -185,16 +181,20 @@ export class WarmContainer implements Waiting {
   }
 
   async #mount({ bundle, oci, plan }: OciSuccessor): Promise<void> {
-    const command = handoverCommand({
-      pid: this.pid,
-      monitor: this.monitor.pid,
+    const handover = {
       stage: stageOf(this.#start.dir),
+      bundle,
       root: path.join(bundle, oci.root.path),
       plan,
       readOnly: oci.root.readonly,
       hostName: oci.hostname,
-    });
-    await runHelper(command);
+    };
+    const { files, lines } = handoverOf(handover);
+    for (const [name, text] of Object.entries(files))
+      writeFileSync(path.join(bundle, name), text, { mode: 0o600 });
+    if (!this.#helper) throw new Error("it has not been prepared");
+    await this.#helper.work(lines, this.#context.clock);
+    assertHandedOver(this.pid, handover);
   }
 
   /** The runtime has looked it up for the user of the container. */
@@ -207,6 +207,7 @@ export class WarmContainer implements Waiting {
   async end(): Promise<void> {
     this.#isTaken = true;
     this.#kill();
+    this.#helper?.end();
     await this.exited;
     const { runtime, cgroups } = this.#context;
     await runtime.delete(this.id);
@@ -227,15 +228,6 @@ export class WarmContainer implements Waiting {
 /** Shared with the container, in the mount namespace of its runtime. */
 export const stageOf = (dir: string): string => path.join(dir, "stage");
 const logOf = (dir: string): string => path.join(dir, "log");
-
-/** Runs programs of this machine, without anything of the platform's environment. */
-async function runHelper([file = "", ...args]: readonly string[]): Promise<void> {
-  const env = { PATH: runtimePath };
-  const options = { env, cwd: "/", timeout: helperMs, killSignal: "SIGKILL" as const };
-  await promisify(execFile)(file, args, options).catch((error: { stderr?: string }) => {
-    throw new Error(`making its file system whole: ${error.stderr?.trim() || "no answer"}`);
-  });
-}
 
 function environmentOf(oci: OciSpec): Record<string, string> {
   return Object.fromEntries(

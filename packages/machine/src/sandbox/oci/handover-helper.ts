@@ -1,0 +1,57 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type Readable, type Writable } from "node:stream";
+import { type Clock } from "@spry/kube";
+import { said, unref } from "../warm/warm-process.ts";
+import { prepared } from "./handover.ts";
+import { runtimePath } from "./runtime-process.ts";
+
+/** How long mounting may take; it takes some milliseconds. */
+const workMs = 2_000;
+const maxReport = 4096;
+
+/** The program that waits beside a container, and makes it a Pod's. It ends with the platform. */
+export class HandoverHelper {
+  /** Resolves when it has nothing left to prepare. */
+  readonly prepared: Promise<void>;
+  /** With its exit code. */
+  readonly ended: Promise<number>;
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+  #report = "";
+
+  /** Without anything of the platform's environment. */
+  constructor([file = "", ...args]: readonly string[]) {
+    const child = spawn(file, args, {
+      env: { PATH: runtimePath },
+      cwd: "/",
+      detached: true,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    this.#child = child;
+    this.ended = new Promise((resolve) => {
+      child.once("error", () => resolve(127));
+      child.once("close", (code) => resolve(code ?? 137));
+    });
+    this.prepared = said(child.stdout, prepared);
+    child.stdin.on("error", () => {});
+    child.stderr.on("data", (chunk: Buffer) => {
+      this.#report = (this.#report + chunk.toString()).slice(-maxReport);
+    });
+    child.unref();
+    for (const pipe of [child.stdin, child.stderr]) unref(pipe);
+  }
+
+  /** Gives it the lines that it waits for. Throws, with what it has said, unless it has done all of it and is gone. */
+  async work(lines: string, clock: Clock): Promise<void> {
+    const late = Promise.withResolvers<undefined>();
+    const cancel = clock.after(workMs, () => late.resolve(undefined));
+    this.#child.stdin.end(lines);
+    const code = await Promise.race([this.ended, late.promise]);
+    cancel();
+    if (code !== 0)
+      throw new Error(`making its file system whole: ${this.#report.trim() || "no answer"}`);
+  }
+
+  end(): void {
+    this.#child.kill("SIGKILL");
+  }
+}
