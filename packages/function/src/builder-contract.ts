@@ -22,6 +22,8 @@ export const buildPaths = {
 export const buildPrograms = {
   /** Starts the builder, unless an earlier step has pushed the image. */
   builder: "/opt/spry/builder.sh",
+  /** The builder itself, for a build without earlier steps. */
+  onlyStep: "/opt/spry/builder.cjs",
   fetcher: "/opt/spry/fetcher.cjs",
 } as const;
 
