@@ -143,7 +143,8 @@ function block({ name, prefix, mode, size, type, link }: BlockFields): Uint8Arra
   bytes.write("ustar\u000000", 257);
   bytes.write(prefix, 345, "latin1");
   let sum = 0;
-  for (const byte of bytes) sum += byte;
+  // What is behind the prefix is empty.
+  for (let at = 0; at < 500; at++) sum += bytes[at] ?? 0;
   bytes.write(`${octal(sum, 6)}\0 `, 148);
   return bytes;
 }

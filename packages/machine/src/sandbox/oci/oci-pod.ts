@@ -172,7 +172,8 @@ export class OciPod implements PodSandbox {
       cpuBefore: made.cpuBefore,
     };
     const { bundle, ready } = made;
-    const taken = OciContainer.takeOver(record, bundle, this.#options, { exited, ready });
+    const ends = { exited, ready };
+    const taken = OciContainer.takeOver(record, bundle, this.#options, ends, spec.keepExitCode);
     writeOciRecord(this.dir, record);
     this.#track(taken);
     return taken;
