@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, opendir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { interpreterLabel } from "../interpreters.ts";
 import { type LocalImage } from "../sandbox.ts";
@@ -96,12 +96,15 @@ async function readFiles(dir: string, isDeep: boolean): Promise<[string, Buffer]
     if (entry.isDirectory()) continue;
     if (!entry.isFile() || found.length === limits.files) return undefined;
     const file = path.join(entry.parentPath, entry.name);
-    bytes += (await stat(file)).size;
+    bytes += statSync(file).size;
     if (bytes > limits.bytes) return undefined;
     found.push(file);
   }
-  const files: [string, Buffer][] = [];
-  for (const file of found) files.push([path.relative(dir, file), await readFile(file)]);
+  // At once: each piece of a promised file waits for its turn, while somebody waits for a new version.
+  const files = found.map((file): [string, Buffer] => [
+    path.relative(dir, file),
+    readFileSync(file),
+  ]);
   return files.sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
