@@ -44,7 +44,7 @@ export async function run(): Promise<void> {
       applied.push(times.apply);
       edited.push(times.edit);
     }
-    console.log(timeLine("apply to first 200 (inline, no dependencies)", applied, unit, 30));
+    console.log(timeLine("apply to first 200 (inline, no dependencies)", applied, unit, 15));
     console.log(timeLine("code edit to the new answer", edited, unit, 25));
     await pause(5_000);
     printMemory("idle after these deployments", platform);

@@ -1,7 +1,7 @@
 /** The same as warm.test.ts where Pods are containers of an OCI runtime: from zero with a container that was waiting. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { deployOnDemand, untilZero } from "../support/on-demand.ts";
-import { Platform } from "../support/platform.ts";
+import { functionManifest, Platform } from "../support/platform.ts";
 import { impatientServing } from "../support/serving-settings.ts";
 import { untilTrue } from "../support/until-true.ts";
 
@@ -40,10 +40,12 @@ describe.skipIf(!isRoot)(
 
     const atZero = (name: string) => untilZero(platform, name);
 
-    async function waiting(): Promise<number> {
+    async function figure(name: string): Promise<number> {
       const text = await (await fetch(`${platform.endpoints.metrics}/metrics`)).text();
-      return Number(/^spry_warm_processes (\d+)$/m.exec(text)?.[1] ?? 0);
+      return Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? 0);
     }
+
+    const waiting = () => figure("spry_warm_processes");
 
     async function shown(name: string) {
       const { status, body } = await platform.call(`${name}.default`);
@@ -68,14 +70,41 @@ describe.skipIf(!isRoot)(
       "a container that was waiting has what an ordinary one has: limits, user, Secrets, names",
       async () => {
         await platform.k("create secret generic keys --from-literal=key=s3cret");
-        await deploy("other", "module.exports = { main: () => 'hello' };");
         const secretMounts = [{ secretName: "keys", mountPath: "/etc/secret" }];
         await deploy("first", javascript, { secretMounts });
         const [cold, warm] = await coldAndWarm("first");
         expect([cold.isWarm, warm.isWarm]).toEqual([false, true]);
         expect(general(warm)).toEqual(general(cold));
         expect(warm).toMatchObject({ secret: "s3cret" });
+        await deploy("other", "module.exports = { main: () => 'hello' };");
         expect((await platform.call("first.default", { path: "/peer" })).body).toBe("hello");
+      },
+      limitMs,
+    );
+
+    test(
+      "a new version, and its build, take over what waits: with their own limits, Secrets and results",
+      async () => {
+        const version = async (source: string) => {
+          await platform.k("apply -f -", functionManifest("shop", source));
+          const isThere = async () =>
+            (await platform.call("shop.default")).body.includes(source.slice(-9, -3));
+          await untilTrue("the new version answers", isThere, waitMs);
+        };
+        const source = (answer: string) =>
+          `module.exports = { main: () => [require("node:fs").readFileSync("/proc/self/environ", "utf8").includes("SPRY_WARM_FD"), "${answer}"] };`;
+        await version(source("first1"));
+        await untilTrue("runtime and builder wait", async () => (await waiting()) === 2, waitMs);
+        const used = await figure("spry_warm_starts_total");
+        await version(source("second"));
+        expect((await platform.call("shop.default")).body).toBe('[true,"second"]');
+        expect(await figure("spry_warm_starts_total")).toBe(used + 2);
+        const jobs = "get jobs -l serverless.kyma-project.io/function-name=shop";
+        const states = await platform.k(`${jobs} -o jsonpath={.items[*].status.succeeded}`);
+        expect(states).toBe("1 1");
+        expect(
+          await platform.k("logs -l serverless.kyma-project.io/function-name=shop,job-name"),
+        ).toMatch(/pushed .*pushed /s);
       },
       limitMs,
     );

@@ -82,10 +82,6 @@ test(
   "a Function from zero becomes the process that waited, and finds there only what is its own",
   async () => {
     await platform.k("create secret generic token --from-literal=key=s3cret");
-    await platform.k(
-      "apply -f -",
-      functionManifest("other", `module.exports = { main: () => "other" };`),
-    );
     const secretMounts = [{ secretName: "token", mountPath: "/etc/secret" }];
     await deploy("first", javascript, { secretMounts, env: [{ name: "GREETING", value: "hi" }] });
     const warm = await coldAndWarm("first");
@@ -96,6 +92,10 @@ test(
     expect(started.filter((name) => name && !known.includes(name))).toEqual([]);
     const selector = "-l serving.knative.dev/service=first";
     const uid = await platform.k(`get pods ${selector} -o jsonpath={.items[*].metadata.uid}`);
+    await platform.k(
+      "apply -f -",
+      functionManifest("other", `module.exports = { main: () => "other" };`),
+    );
     const ofPods = (warm["mounts"] as string[]).filter((at) => at.includes("/pods/"));
     expect(ofPods.filter((at) => !at.includes(`/pods/${uid}/`))).toEqual([]);
     await platform.k("wait --for=condition=Running function/other --timeout=60s");

@@ -2,7 +2,7 @@
  * What the Function Controller's build Job and the builder in its Pod agree on (docs/contributing/rooms/image.md). Both sides import it: a
  * difference is a type error, or does not exist.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 /** Directories of the Pod. Without a root file system of its own, the builder finds them below `SPRY_ROOT`. */
 export const buildPaths = {
@@ -22,6 +22,8 @@ export const buildPaths = {
 export const buildPrograms = {
   /** Starts the builder, unless an earlier step has pushed the image. */
   builder: "/opt/spry/builder.sh",
+  /** The builder itself, for a build without earlier steps. */
+  onlyStep: "/opt/spry/builder.cjs",
   fetcher: "/opt/spry/fetcher.cjs",
 } as const;
 
@@ -83,8 +85,7 @@ export function digestInMessage(message: string): string | undefined {
 export function sourceDigest(
   files: readonly { path: string; content: string | Uint8Array }[],
 ): `sha256:${string}` {
-  const sha256 = (content: string | Uint8Array) =>
-    createHash("sha256").update(content).digest("hex");
+  const sha256 = (content: string | Uint8Array) => hash("sha256", content, "hex");
   const lines = files
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
     .map(({ path, content }) => `${sha256(content)}  ${path}\n`);

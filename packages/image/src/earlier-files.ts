@@ -1,18 +1,26 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
+import { type EarlierVersion } from "./placed-files.ts";
 
 /** The files of an earlier version of an image, for those that its next version has as well. */
 export class EarlierFiles {
   readonly #root: string;
+  readonly #content: EarlierVersion["content"];
   #buffer = Buffer.alloc(64 * 1024);
 
-  constructor(root: string) {
-    this.#root = root;
+  constructor({ dir, content }: EarlierVersion) {
+    this.#root = dir;
+    this.#content = content;
   }
 
-  /** Where there is a plain file at this path with the same content and mode; undefined where there is none. */
-  find(path: string, content: Buffer, mode: number): string | undefined {
+  /**
+   * Where there is a plain file at this path with the same content and mode; undefined where there is none. `identity` as in
+   * `PlacedFile`.
+   */
+  find(path: string, content: Buffer, mode: number, identity?: string): string | undefined {
     const file = join(this.#root, path);
+    const known = this.#content?.get(path)?.identity;
+    if (known !== undefined && identity !== undefined) return known === identity ? file : undefined;
     // Windows has neither.
     const { O_NOFOLLOW, O_NONBLOCK } = constants as Partial<typeof constants>;
     let descriptor: number;

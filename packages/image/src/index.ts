@@ -42,6 +42,7 @@ export { type LayerSource, pushImage, type PushResult } from "./push-image.ts";
 
 /** From an image in a registry to files. */
 export { type PulledImage, pullImage, type PullOptions, unpackImage } from "./pull-image.ts";
+export { type EarlierVersion, type PlacedFile, PlacedFiles } from "./placed-files.ts";
 export { unpackLayer, type UnpackLimits } from "./unpack-layer.ts";
 
 /** What a program of this machine needs beside itself. */

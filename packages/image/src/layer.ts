@@ -3,6 +3,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import { type Body } from "./client/http.ts";
@@ -64,6 +65,8 @@ async function take(
     if (next.done) return { bytes: Buffer.concat(chunks), isWhole: true };
     chunks.push(next.value);
     size += next.value.length;
+    // Of many files: others have something to do meanwhile.
+    if (size < maxBytes) await turn();
   }
   return { bytes: Buffer.concat(chunks), isWhole: false };
 }

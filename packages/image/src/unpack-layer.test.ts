@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { packTar, type TarEntry } from "modern-tar";
 import { describe, expect, test } from "vitest";
-import { digestOf, unpackLayer, type UnpackLimits } from "./index.ts";
+import { digestOf, PlacedFiles, unpackLayer, type UnpackLimits } from "./index.ts";
 import { temporaryDirectory } from "./testing/registry.ts";
 
 const file = (name: string, body = "", mode = 0o644): TarEntry => ({
@@ -287,7 +287,7 @@ test("files that an earlier version has with the same content and mode are share
   writeFileSync(join(earlier, "folder"), "");
   mkdirSync(root);
   writeFileSync(join(root, "same"), "of a lower layer");
-  await unpackLayer(chunked(await layer("b", 0o755), 700), root, { earlier });
+  await unpackLayer(chunked(await layer("b", 0o755), 700), root, { earlier: { dir: earlier } });
   const inode = (place: string, name: string) => lstatSync(join(place, name)).ino;
   const inBoth = names.slice(0, -1);
   expect(inBoth.filter((name) => inode(root, name) === inode(earlier, name))).toEqual([
@@ -300,4 +300,58 @@ test("files that an earlier version has with the same content and mode are share
   expect(readFileSync(join(earlier, "twice"), "utf8")).toBe("2");
   expect(readFileSync(join(earlier, "changed"), "utf8")).toBe("a");
   expect(statSync(join(root, "run")).mode & 0o777).toBe(0o755);
+});
+
+test("what a layer has brought is known: the next version shares it without looking at it again", async () => {
+  const dir = temporaryDirectory();
+  const roots = ["one", "two", "three"].map((name) => join(dir, name));
+  const [one = "", two = "", three = ""] = roots;
+  for (const root of roots) mkdirSync(root);
+  const large = "x".repeat(2 * 1024 * 1024);
+  const layer = (changed: string) =>
+    packTar([
+      file("same", "1"),
+      file("changed", changed),
+      file("run", "1", 0o755),
+      file("large", large),
+    ]);
+  const first = new PlacedFiles();
+  await unpackLayer(chunked(await layer("a"), 700), one, { placed: first });
+  expect(first.isWhole).toBe(true);
+  const sizes = [...first.files].map(([path, { size }]) => [path, size]);
+  expect(sizes).toEqual([
+    ["same", 1],
+    ["changed", 1],
+    ["run", 1],
+    ["large", large.length],
+  ]);
+  const second = new PlacedFiles();
+  const earlier = { dir: one, content: first.files };
+  await unpackLayer(chunked(await layer("b")), two, { earlier, placed: second });
+  const isShared = (name: string) =>
+    lstatSync(join(one, name)).ino === lstatSync(join(two, name)).ino;
+  expect(["same", "changed", "run", "large"].map(isShared)).toEqual([true, false, true, false]);
+  expect(readFileSync(join(two, "changed"), "utf8")).toBe("b");
+  expect(second.isWhole).toBe(true);
+  // Files that have gone from the earlier version are written.
+  rmSync(join(one, "same"));
+  writeFileSync(join(three, "same"), "of a lower layer");
+  const third = new PlacedFiles();
+  await unpackLayer(chunked(await layer("b")), three, { earlier, placed: third });
+  expect(readFileSync(join(three, "same"), "utf8")).toBe("1");
+  expect(third.isWhole).toBe(false);
+});
+
+test.each<[string, TarEntry[]]>([
+  ["a whiteout", [file(".wh.lower")]],
+  ["a second name of a file", [file("a", "1"), hardLink("b", "a")]],
+  ["a file where one was", [file("lower", "2")]],
+  ["a link where a file was", [link("lower", "x")]],
+  ["a directory where a file was", [directory("lower")]],
+])("with %s, what a layer has brought is not all that has changed", async (_, entries) => {
+  const root = temporaryDirectory();
+  writeFileSync(join(root, "lower"), "1");
+  const placed = new PlacedFiles();
+  await unpackLayer(chunked(await packTar(entries)), root, { placed });
+  expect(placed.isWhole).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -12,11 +12,11 @@ import {
   symlinkSync,
   writeSync,
 } from "node:fs";
-import path from "node:path";
 import { decompress } from "./decompress.ts";
 import { type Digest, digestFrom } from "./digest.ts";
 import { EarlierFiles } from "./earlier-files.ts";
 import { ImageTree } from "./image-tree.ts";
+import { type EarlierVersion, type PlacedFiles } from "./placed-files.ts";
 import { type TarEntry, TarReader, type TarSink } from "./tar-reader.ts";
 
 /** What a whole image may come to; defaults in parentheses. */
@@ -50,8 +50,10 @@ export async function unpackLayer(
     diffId?: Digest;
     limits?: UnpackLimits;
     totals?: UnpackTotals;
-    /** A directory with an earlier version: of its files, those that have not changed are shared, which is quicker than writing them. */
-    earlier?: string | undefined;
+    /** Of its files, those that have not changed are shared, which is quicker than writing them. */
+    earlier?: EarlierVersion | undefined;
+    /** Takes what the layer brings. */
+    placed?: PlacedFiles | undefined;
   } = {},
 ): Promise<void> {
   const totals = options.totals ?? { size: 0, entries: 0 };
@@ -60,23 +62,33 @@ export async function unpackLayer(
     dir,
     totals,
     options.limits?.entries ?? 1_000_000,
-    options.earlier === undefined ? undefined : new EarlierFiles(options.earlier),
+    options.earlier && new EarlierFiles(options.earlier),
+    options.placed,
   );
   const reader = new TarReader(unpacker);
-  const hash = createHash("sha256");
+  const whole = createHash("sha256");
   try {
     for await (const chunk of decompress(source, sizeLimit)) {
       totals.size += chunk.length;
       if (totals.size > sizeLimit) throw new Error(`more than ${sizeLimit} bytes`);
-      if (options.diffId) hash.update(chunk);
+      if (options.diffId) whole.update(chunk);
       reader.push(chunk);
     }
     reader.finish();
   } finally {
     unpacker.close();
   }
-  if (options.diffId && digestFrom(hash) !== options.diffId)
+  if (options.diffId && digestFrom(whole) !== options.diffId)
     throw new Error(`the content is not ${options.diffId}, which the configuration names`);
+}
+
+interface SmallFile {
+  /** Below the root directory. */
+  path: string;
+  /** On disk. */
+  file: string;
+  mode: number;
+  chunks: Buffer[];
 }
 
 class LayerUnpacker implements TarSink {
@@ -88,16 +100,19 @@ class LayerUnpacker implements TarSink {
   #entry: TarEntry | undefined;
   #descriptor: number | undefined;
   readonly #earlier: EarlierFiles | undefined;
+  readonly #placed: PlacedFiles | undefined;
   /** A file that is placed when its content is known. */
-  #small: { file: string; mode: number; chunks: Buffer[] } | undefined;
+  #small: SmallFile | undefined;
 
   constructor(
     dir: string,
     totals: UnpackTotals,
     entryLimit: number,
     earlier: EarlierFiles | undefined,
+    placed: PlacedFiles | undefined,
   ) {
     this.#earlier = earlier;
+    this.#placed = placed;
     this.#tree = new ImageTree(dir);
     this.#totals = totals;
     this.#entryLimit = entryLimit;
@@ -123,7 +138,7 @@ class LayerUnpacker implements TarSink {
   end(): void {
     const small = this.#small;
     this.#small = undefined;
-    if (small) this.#explained(() => this.#placeSmall(small.file, small.mode, small.chunks));
+    if (small) this.#explained(() => this.#placeSmall(small));
     this.close();
   }
 
@@ -138,7 +153,11 @@ class LayerUnpacker implements TarSink {
       if (entry.type === "directory") return;
       throw new Error("the root must be a directory");
     }
-    if (name.startsWith(whiteoutPrefix)) return this.#hide(parent, name);
+    const placed = this.#placed;
+    if (name.startsWith(whiteoutPrefix)) {
+      if (placed) placed.isWhole = false;
+      return this.#hide(parent, name);
+    }
     this.#remember(parent, name);
     const mode = (entry.mode & 0o755) | 0o600;
     switch (entry.type) {
@@ -148,13 +167,16 @@ class LayerUnpacker implements TarSink {
         if ((entry.mode & 0o1777) === 0o1777) chmodSync(file, 0o1777);
         return;
       case "file":
-        if (this.#earlier && entry.size <= maxSharedBytes) this.#small = { file, mode, chunks: [] };
+        placed?.files.set(pathOf(parent, name), { size: entry.size });
+        if ((this.#earlier ?? placed) && entry.size <= maxSharedBytes)
+          this.#small = { path: pathOf(parent, name), file, mode, chunks: [] };
         else this.#placeFile(file, mode);
         return;
       case "symlink":
-        this.#tree.remove(file);
+        this.#remove(file);
         return symlinkSync(this.#tree.confine(entry.link, parent), file);
       case "hardlink":
+        if (placed) placed.isWhole = false;
         return this.#placeHardLink(entry.link, parent, file);
       case "other":
     }
@@ -163,7 +185,7 @@ class LayerUnpacker implements TarSink {
   #placeDirectory(file: string, mode: number): void {
     const found = lstatSync(file, { throwIfNoEntry: false });
     if (found?.isDirectory()) return;
-    this.#tree.remove(file);
+    if (found) this.#remove(file);
     mkdirSync(file, { mode });
   }
 
@@ -174,14 +196,18 @@ class LayerUnpacker implements TarSink {
       this.#descriptor = openSync(file, flags, mode);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      this.#tree.remove(file);
+      this.#remove(file);
       this.#descriptor = openSync(file, flags, mode);
     }
   }
 
-  #placeSmall(file: string, mode: number, chunks: readonly Buffer[]): void {
-    const content = Buffer.concat(chunks);
-    const same = this.#earlier?.find(path.relative(this.#tree.root, file), content, mode);
+  #placeSmall({ path, file, mode, chunks }: SmallFile): void {
+    const [only] = chunks;
+    const content = only && chunks.length === 1 ? only : Buffer.concat(chunks);
+    const known = this.#placed?.files.get(path);
+    const identity = known && `${mode} ${hash("sha256", content, "base64")}`;
+    if (known && identity) known.identity = identity;
+    const same = this.#earlier?.find(path, content, mode, identity);
     if (same !== undefined && this.#linked(same, file)) return;
     this.#placeFile(file, mode);
     const descriptor = this.#descriptor ?? -1;
@@ -190,13 +216,23 @@ class LayerUnpacker implements TarSink {
 
   #linked(from: string, file: string): boolean {
     try {
-      this.#tree.remove(file);
-      linkSync(from, file);
+      try {
+        linkSync(from, file);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+        this.#remove(file);
+        linkSync(from, file);
+      }
       return true;
     } catch {
       // It has gone meanwhile, or has as many names as a file can have.
       return false;
     }
+  }
+
+  #remove(file: string): void {
+    if (this.#placed) this.#placed.isWhole = false;
+    this.#tree.remove(file);
   }
 
   #placeHardLink(target: string, parent: string, file: string): void {

@@ -33,7 +33,7 @@ export function addPlatformCommands(program: Command): void {
     )
     .option(
       "--warm <number>",
-      "how many started runtimes may wait for Functions at zero, or off",
+      "how many started runtimes may wait for Functions at zero and new versions, or off",
       warmProcesses,
       2,
     )

@@ -91,57 +91,68 @@ async function pushSource(
   connection: Connection,
   { registryUrl, progress }: { registryUrl: string | undefined; progress: Progress },
 ): Promise<Sent> {
-  const report = (sentBytes: number, text: string) =>
-    progress.report(
-      { event: "source", function: project.name, files: files.length, sentBytes },
-      `${project.name}: ${files.length} files, ${text}`,
-    );
-  const { files, keptBack } = listSource(project.root);
-  progress.waitFor(project.name, `sending ${files.length} files`);
+  // On their way while the files are read.
+  const reaching = sourceRegistry(connection, project.name, registryUrl);
+  const before = functionNow(connection, project.name);
+  for (const each of [reaching, before]) each.catch(() => {});
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-deploy-"));
   const removeScratch = () => rmSync(scratch, { recursive: true, force: true });
   process.once("exit", removeScratch);
-  let registry: SourceRegistry | undefined;
   try {
-    const layerFiles = files.map(({ path: name, file, isExecutable }) => ({
+    const { files, keptBack } = listSource(project.root);
+    progress.waitFor(project.name, `sending ${files.length} files`);
+    const report = (sentBytes: number, text: string) =>
+      progress.report(
+        { event: "source", function: project.name, files: files.length, sentBytes },
+        `${project.name}: ${files.length} files, ${text}`,
+      );
+    const layerFiles = files.map(({ path: name, file, size, isExecutable }) => ({
       path: name,
       file,
+      size,
       mode: isExecutable ? 0o755 : 0o644,
     }));
     // It starts a process of its own, and is done by the time that the server has answered.
     const checking = syntaxProblems(project, files);
     checking.catch(() => {});
-    const [source, reached, before] = await Promise.all([
+    const [source, reached, now] = await Promise.all([
       createSourceImage(layerFiles, path.join(scratch, "source.tar")),
-      sourceRegistry(connection, project.name, registryUrl).then((each) => (registry = each)),
-      functionNow(connection, project.name),
+      reaching,
+      before,
     ]);
-    const push = () => send(reached, () => source.push(reached.client, reached.push));
+    // What is sent in vain does no harm, and goes with the next cleaning.
+    const pushing = send(reached, () => source.push(reached.client, reached.push));
+    pushing.catch(() => {});
     const image = `${reached.pull}@${source.digest}`;
     const isPlain = isPlainSource(project, files);
-    if (before?.spec.source.image === image) {
+    if (now?.spec.source.image === image) {
       // It may have been removed from the registry since.
-      const { sentBytes } = await push();
+      const { sentBytes } = await pushing;
       report(sentBytes, "unchanged");
       return { image, isPlain };
     }
     const problems = await checking;
-    if (problems.length > 0)
+    if (problems.length > 0) {
+      await pushing.catch(() => {});
       throw new UserError(
         problems.map(formatProblem).join("\n"),
         "nothing was deployed; what ran before still runs",
       );
+    }
     if (keptBack.length > 0) {
       const more = keptBack.length > 5 ? ` and ${keptBack.length - 5} more` : "";
       progress.note(
         `not sent, because they may hold secrets: ${keptBack.slice(0, 5).join(", ")}${more}`,
       );
     }
-    const { sentBytes } = await push();
+    const { sentBytes } = await pushing;
     report(sentBytes, `${megabytes(sentBytes)} sent`);
     return { image, isPlain };
   } finally {
-    registry?.close();
+    void reaching.then(
+      (registry) => registry.close(),
+      () => {},
+    );
     progress.done(project.name);
     process.off("exit", removeScratch);
     removeScratch();

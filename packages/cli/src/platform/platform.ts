@@ -110,7 +110,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     );
     const registry = ownRegistry(foundation);
     const [gateway, images] = await settled(startsGateway, madeImages(options, registry));
-    shipped.use(registry, Object.values(images.runtimes));
+    const { runtimes, builder, builders } = images;
+    shipped.use(registry, [...Object.values(runtimes), builder, ...Object.values(builders)]);
     await sandbox.offer(gateway.publisherPort);
 
     const metrics = prometheusMetrics();

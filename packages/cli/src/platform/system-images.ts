@@ -117,7 +117,10 @@ async function isOurs({ registry, known }: ImageStore, image: string): Promise<b
   return digest !== undefined && (await registry.headManifest(parseImageName(image))) === digest;
 }
 
-const builderConfig = { Entrypoint: ["node", "/opt/spry/builder.cjs"] };
+const builderConfig = {
+  Entrypoint: ["node", "/opt/spry/builder.cjs"],
+  Labels: { "io.spry.task": "true" },
+};
 const inFunction = { WorkingDir: "/usr/src/app/function" };
 
 /** With bytecode for the Node.js that runs this program. Others are fetched when a Function needs them: they compile at each start. */
@@ -179,10 +182,10 @@ async function ensureImage(
 ): Promise<void> {
   if (await isOurs(store, image)) return;
   const layer = await createLayer(await files());
-  const labels = { "io.spry.interpreter": interpreter };
+  const labels = { ...config.Labels, "io.spry.interpreter": interpreter };
   const assembled = assembleImage({
     layers: [layer],
-    config: { User: "1000:1000", Labels: labels, ...config },
+    config: { User: "1000:1000", ...config, Labels: labels },
   });
   const { digest } = await pushImage(store.registry, assembled, parseImageName(image));
   store.known.add(image, digest);

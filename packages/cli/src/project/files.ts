@@ -41,6 +41,8 @@ export interface SourceList {
 export class IgnoreRules {
   readonly #root: string;
   readonly #below = new Map<string, Ignore | undefined>();
+  /** Folder → whether it, or one above it, has rules. */
+  readonly #hasRules = new Map<string, boolean>();
 
   constructor(root: string) {
     this.#root = root;
@@ -48,6 +50,7 @@ export class IgnoreRules {
 
   /** `relative` with `/` between its parts; each folder above it is asked, the nearest one last. */
   ignores(relative: string, isFolder: boolean): boolean {
+    if (!this.#applyTo(relative)) return false;
     const parts = relative.split("/");
     let result = false;
     for (let depth = 0; depth < parts.length; depth++) {
@@ -57,6 +60,16 @@ export class IgnoreRules {
       else if (answer?.unignored) result = false;
     }
     return result;
+  }
+
+  /** Most directories have no rules at all, or only in a few places. */
+  #applyTo(relative: string): boolean {
+    const folder = relative.slice(0, Math.max(0, relative.lastIndexOf("/")));
+    const known = this.#hasRules.get(folder);
+    if (known !== undefined) return known;
+    const found = this.#of(folder) !== undefined || (folder !== "" && this.#applyTo(folder));
+    this.#hasRules.set(folder, found);
+    return found;
   }
 
   #of(folder: string): Ignore | undefined {

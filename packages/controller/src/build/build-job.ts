@@ -106,7 +106,10 @@ function executor(fn: Function, settings: Settings, inputs: BuildJobInputs): Con
     name: names.buildContainer,
     image: settings.builderImages[runtimeOf(fn).name] ?? settings.builderImage,
     imagePullPolicy: "IfNotPresent",
-    command: ["sh", buildPrograms.builder],
+    // As the image's own entrypoint: on one machine a builder that waits can become it.
+    command: mayRunForeignCode(fn)
+      ? ["sh", buildPrograms.builder]
+      : ["node", buildPrograms.onlyStep],
     args: [...builderArguments(fn, settings, inputs), ...stepArguments("push")],
     env: [...configured, { name: "DOCKER_CONFIG", value: buildPaths.credentials }],
     resources,

@@ -10,11 +10,13 @@ import { readFlags } from "./flags.ts";
 import { readHandover, writeMade } from "./handover.ts";
 import { runStep } from "./step.ts";
 import { messageOf, UserError } from "./user-error.ts";
+import { becomeBuild } from "./wait-for-build.ts";
 
 /** Kubernetes cuts longer ones. */
 const terminationMessageLimit = 4096;
 
 async function main(): Promise<void> {
+  if ((await becomeBuild()) === "none") return;
   process.exitCode = await build();
 }
 

@@ -2,21 +2,39 @@
 import { lstatSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
+import { type PlacedFiles } from "@spry/image";
 
 /** Entries looked at between two turns of the event loop. */
 const batch = 500;
 
-/** Writes a list of the regular files below `rootDir`, each with its size, to `file`. */
-export async function writeFileList(rootDir: string, file: string): Promise<void> {
-  const sizes: Record<string, number> = {};
-  let entries = 0;
-  for (const entry of readdirSync(rootDir, { recursive: true, withFileTypes: true })) {
-    if (++entries % batch === 0) await turn();
-    if (!entry.isFile()) continue;
-    const found = path.join(entry.parentPath, entry.name);
-    sizes[path.relative(rootDir, found)] = lstatSync(found).size;
-  }
+/**
+ * Writes a list of the regular files below `rootDir`, each with its size, to `file`. Of what its last layer has brought, the sizes are
+ * known; `before` is a directory with all that was there already.
+ */
+export async function writeFileList(
+  rootDir: string,
+  file: string,
+  { placed, before }: { placed?: PlacedFiles | undefined; before?: string | undefined } = {},
+): Promise<void> {
+  const isKnown = placed?.isWhole === true && before !== undefined;
+  const sizes = await sizesBelow(isKnown ? before : rootDir);
+  if (isKnown) for (const [name, { size }] of placed.files) sizes[name] = size;
   writeFileSync(file, JSON.stringify(sizes));
+}
+
+async function sizesBelow(root: string): Promise<Record<string, number>> {
+  const sizes: Record<string, number> = {};
+  const folders = [""];
+  let entries = 0;
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    for (const entry of readdirSync(path.join(root, folder), { withFileTypes: true })) {
+      if (++entries % batch === 0) await turn();
+      const name = `${folder}${entry.name}`;
+      if (entry.isDirectory()) folders.push(`${name}/`);
+      else if (entry.isFile()) sizes[name] = lstatSync(`${root}/${name}`).size;
+    }
+  }
+  return sizes;
 }
 
 /**

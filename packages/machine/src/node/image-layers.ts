@@ -11,7 +11,13 @@ import {
 import { access, mkdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { type RegistryClient, type ResolvedImage, unpackLayer } from "@spry/image";
+import {
+  type EarlierVersion,
+  PlacedFiles,
+  type RegistryClient,
+  type ResolvedImage,
+  unpackLayer,
+} from "@spry/image";
 
 /** Below this many compressed bytes, unpacking again is as quick as linking. */
 const worthSharing = 256 * 1024;
@@ -25,14 +31,16 @@ export interface UnpackedImage {
   size: number;
   /** The directory under `sharedDir` whose files it shares. */
   base?: string;
+  /** What the last layer has brought, where that is worth knowing. */
+  placed?: PlacedFiles | undefined;
 }
 
 interface UnpackOptions {
   dir: string;
   sharedDir: string;
   isChecked: boolean;
-  /** Root directory of an image of the same repository: unchanged files of the last layer are shared with it. */
-  earlier?: string | undefined;
+  /** An image of the same repository: unchanged files of the last layer are shared with it. */
+  earlier?: EarlierVersion | undefined;
 }
 
 /**
@@ -47,12 +55,14 @@ export async function unpackImageLayers(
   { dir, sharedDir, isChecked, earlier }: UnpackOptions,
 ): Promise<UnpackedImage> {
   const { layers } = image.manifest;
-  const like = (layers.at(-1)?.size ?? 0) < worthComparing ? undefined : earlier;
+  const isWorth = (layers.at(-1)?.size ?? 0) >= worthComparing;
+  const last = isWorth ? { earlier, placed: new PlacedFiles() } : {};
   const lower = layers.slice(0, -1);
   const lowerBytes = lower.reduce((sum, { size }) => sum + size, 0);
   if (lowerBytes < worthSharing) {
     await mkdir(dir, { mode: 0o755 });
-    return { size: await unpackRange(client, image, dir, 0, layers.length, like) };
+    const size = await unpackRange(client, image, dir, 0, layers.length, last);
+    return { size, placed: last.placed };
   }
   // Of one registry: another one could claim to have any.
   const id = createHash("sha256")
@@ -63,8 +73,9 @@ export async function unpackImageLayers(
   const size = await ensureBase(client, image, path.join(sharedDir, base), lower.length);
   await linkTree(path.join(sharedDir, base), dir);
   return {
-    size: size + (await unpackRange(client, image, dir, lower.length, layers.length, like)),
+    size: size + (await unpackRange(client, image, dir, lower.length, layers.length, last)),
     base,
+    placed: last.placed,
   };
 }
 
@@ -105,7 +116,7 @@ async function unpackRange(
   dir: string,
   from: number,
   to: number,
-  earlier?: string,
+  last: { earlier?: EarlierVersion | undefined; placed?: PlacedFiles } = {},
 ): Promise<number> {
   const totals = { size: 0, entries: 0 };
   for (let i = from; i < to; i++) {
@@ -114,7 +125,7 @@ async function unpackRange(
     if (!layer) continue;
     await unpackLayer(client.getBlob(name, layer), dir, {
       totals,
-      earlier,
+      ...(i === manifest.layers.length - 1 ? last : {}),
       ...(diffId ? { diffId } : {}),
     });
   }

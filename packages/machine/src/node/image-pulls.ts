@@ -53,6 +53,18 @@ export class ImagePulls {
     return present && this.#isUsable(present) ? present : undefined;
   }
 
+  /**
+   * Whether an image that was not here is on its way. A container that waits for a Pod can be chosen when it is here; once it could not be
+   * had, nothing is to wait for it.
+   */
+  isBringing(container: ContainerRun): boolean {
+    const known = this.#pulls.get(container.name);
+    if (known) return known.running;
+    if (this.#options.images.find(container.spec.image ?? "")) return false;
+    this.imageFor(container);
+    return this.#pulls.get(container.name)?.running ?? false;
+  }
+
   /** The image, ready to be run; undefined when it has to be waited for (the container says why). */
   imageFor(container: ContainerRun): LocalImage | undefined {
     const { images, clock } = this.#options;

@@ -82,6 +82,32 @@ test.each<[string, (file: string) => void]>([
   },
 );
 
+test("all files of an image are on its list, also those that it shares with the version before", async () => {
+  const { dir, registry, store, clock } = await openStore();
+  const assets = Object.fromEntries(
+    Array.from({ length: 40 }, (_, index) => [`app/${index}`, randomBytes(4000).toString("hex")]),
+  );
+  const pull = async (text: string) => {
+    const layers = [dependencies, { ...assets, "app/main.cjs": text }];
+    const name = await registry.push(`app:${text}`, layers);
+    return { name, rootDir: (await store.pull(name, someone)).rootDir };
+  };
+  await pull("one");
+  const { name, rootDir } = await pull("other");
+  const sizes = { ...assets, ...dependencies, "app/main.cjs": "other" };
+  const list = readFileSync(path.join(path.dirname(rootDir), "files.json"), "utf8");
+  expect(JSON.parse(list)).toEqual(
+    Object.fromEntries(Object.entries(sizes).map(([file, { length }]) => [file, length])),
+  );
+  truncateSync(path.join(rootDir, "app/7"), 10);
+  const later = new ImageStore({ dir, mirrors: registry.mirrors, clock, log: silentLogger });
+  await later.open();
+  expect(later.find(name)).toBeUndefined();
+  expect(readFileSync(path.join((await later.pull(name, someone)).rootDir, "app/7"), "utf8")).toBe(
+    assets["app/7"],
+  );
+});
+
 test("an image that is pulled under many names at once is there under each", async () => {
   const { registry, store } = await openStore();
   const names = Array.from({ length: 8 }, (_, number) => `app-${number}:1`);

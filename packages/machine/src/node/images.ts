@@ -4,7 +4,9 @@ import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import {
   type ContainerConfig,
+  type EarlierVersion,
   parseImageName,
+  type PlacedFile,
   RegistryClient,
   type RegistryEndpoint,
   type ResolvedImage,
@@ -35,7 +37,7 @@ export interface ImageStoreOptions {
 }
 
 /** What `config.json` says. */
-interface ImageRecord extends UnpackedImage {
+interface ImageRecord extends Omit<UnpackedImage, "placed"> {
   config: ContainerConfig;
   /** Of the registry that it is from. */
   host?: string;
@@ -58,6 +60,8 @@ export interface Puller {
 
 /** Beside `config.json`: see file-list.ts. */
 const listName = "files.json";
+/** Images whose files are remembered: 10,000 files are some 2 MB. */
+const maxRemembered = 4;
 
 /** The images on this machine: each unpacked once, by digest, and shared by all Pods. */
 export class ImageStore {
@@ -66,6 +70,8 @@ export class ImageStore {
   /** Image name → digest, as last pulled. */
   readonly #names = new Map<string, string>();
   readonly #pulls = new Map<string, Promise<LocalImage>>();
+  /** Of images with many files that were unpacked lately: what they consist of. */
+  readonly #content = new Map<string, ReadonlyMap<string, PlacedFile>>();
   /** Images whose files have all been seen since the start. */
   readonly #whole = new WeakSet<StoredImage>();
 
@@ -196,10 +202,12 @@ export class ImageStore {
         dir: rootDir,
         sharedDir: images,
         isChecked,
-        earlier: this.#newestOf(resolved.name)?.rootDir,
+        earlier: this.#earlierOf(resolved.name),
       });
-      const about: ImageRecord = { config, host: resolved.name.host, ...unpacked };
-      await writeFileList(rootDir, path.join(partial, listName));
+      const { size, base, placed } = unpacked;
+      const about: ImageRecord = { config, host: resolved.name.host, size, ...(base && { base }) };
+      const before = base && path.join(images, base);
+      await writeFileList(rootDir, path.join(partial, listName), { placed, before });
       writeFileSync(path.join(partial, "config.json"), JSON.stringify(about));
       writePullRecord(partial, pulledBy);
       // Two names of one image may be pulled at the same time: then theirs is as good.
@@ -208,12 +216,26 @@ export class ImageStore {
       });
       const already = this.#images.get(resolved.digest);
       const image = already ?? this.#add(resolved.digest, about, clock.now());
+      this.#whole.add(image);
+      if (placed) this.#remember(resolved.digest, placed.files);
       for (const user of pulledBy.everyone ? [undefined] : pulledBy.namespaces)
         this.#addUser(image, user);
       return image;
     } finally {
       await rm(partial, { recursive: true, force: true });
     }
+  }
+
+  /** The image that was pulled last from the same repository, with what is known of it. */
+  #earlierOf(name: ResolvedImage["name"]): EarlierVersion | undefined {
+    const image = this.#newestOf(name);
+    return image && { dir: image.rootDir, content: this.#content.get(image.digest) };
+  }
+
+  #remember(digest: string, files: ReadonlyMap<string, PlacedFile>): void {
+    this.#content.set(digest, files);
+    for (const known of this.#content.keys())
+      if (this.#content.size > maxRemembered) this.#content.delete(known);
   }
 
   /** The image that was pulled last from the same repository. */

@@ -41,16 +41,19 @@ export function isolationOf(pod: Pod, container: Container, imageUser: string): 
 /** Cores. With a tenth of one, as the smallest Functions have, a start of 50 ms takes half a second. */
 const startCores = 1;
 
-/** Only for a server, whose start requests may wait for: it has a probe that reports when it is ready. */
+/**
+ * For a server, whose start requests may wait for: it has a probe that reports when it is ready. And for what runs once, such as a build, which
+ * somebody waits for; a container that is started again and again is not to live on its starts.
+ */
 function startCpuLimitOf(
   { spec }: Pod,
   { readinessProbe, startupProbe }: Container,
   cpuLimit: number | undefined,
 ): number | undefined {
   if (cpuLimit === undefined || cpuLimit >= startCores) return undefined;
-  const isServer =
-    (readinessProbe ?? startupProbe) && (spec?.restartPolicy ?? "Always") === "Always";
-  return isServer ? startCores : undefined;
+  const { restartPolicy = "Always" } = spec ?? {};
+  const isServer = (readinessProbe ?? startupProbe) && restartPolicy === "Always";
+  return isServer || restartPolicy === "Never" ? startCores : undefined;
 }
 
 /** As `pkg/kubelet/kuberuntime/security_context.go` has it. */

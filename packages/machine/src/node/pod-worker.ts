@@ -23,6 +23,7 @@ import {
 } from "../sandbox/sandbox.ts";
 import { ContainerRun } from "./container-run.ts";
 import { ContainerConfigError, PodObjects, type PodPlace } from "./environment.ts";
+import { isolationOf } from "./isolation.ts";
 import { ImagePulls } from "./image-pulls.ts";
 import { type ImageStore } from "./images.ts";
 import { isDone, mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
@@ -60,8 +61,6 @@ const flushCapMs = 1_000;
 const noteDelayMs = 100;
 /** What a Pod that was removed without notice gets to end in. */
 const orphanGraceMs = 2_000;
-/** Of Pods of Knative Revisions, which requests start. */
-const revisionLabel = "serving.knative.dev/revision";
 /** As a kubelet's immediateEvictionGracePeriodSeconds. */
 const evictionGraceMs = 1_000;
 
@@ -258,6 +257,7 @@ export class PodWorker {
     const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
     if (!this.#place) {
       void this.#pulls.begin();
+      if (this.#waitsForImage()) return;
       const expected = await this.#expected();
       const place = { uid, namespace, name, expected, ...networkOf(this.#pod) };
       this.#place = await sandbox.openPod(place);
@@ -270,16 +270,32 @@ export class PodWorker {
     await this.#stopSidecarsAtEnd();
   }
 
-  /**
-   * Of a Pod with one container that requests have started. Without an image that it may use: what waits for those who may
-   * is not for it.
-   */
+  /** Of a Pod with one container: it may become one that waits, if that fits. */
+  get #only(): ContainerRun | undefined {
+    const [container, ...more] = this.#containers;
+    return more.length === 0 ? container : undefined;
+  }
+
+  /** Where something waits for Pods, the image says whether it is for this one, before the Pod gets an address. */
+  #waitsForImage(): boolean {
+    const only = this.#only;
+    const waiting = this.#options.sandbox.warmFigures?.()?.waiting ?? 0;
+    return waiting > 0 && only !== undefined && this.#pulls.isBringing(only);
+  }
+
+  /** Without an image that the Pod may use: what waits for those who may is not for it. */
   async #expected(): Promise<PodPlacement["expected"]> {
-    const { metadata, spec } = this.#pod;
-    const [container, ...more] = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
-    const isOnDemand = metadata.labels?.[revisionLabel] !== undefined;
-    if (!isOnDemand || !container?.image || more.length > 0) return undefined;
-    return { image: await this.#pulls.presentFor(container.image) };
+    const only = this.#only;
+    if (!only?.spec.image) return undefined;
+    const image = await this.#pulls.presentFor(only.spec.image);
+    if (!image) return { image };
+    try {
+      return { image, isolation: isolationOf(this.#pod, only.spec, image.config.User ?? "") };
+    } catch (error) {
+      // The start of the container says what is wrong.
+      if (error instanceof ContainerConfigError) return undefined;
+      throw error;
+    }
   }
 
   /** Init containers one after the other, then all the others. Sidecars go on beside them. */

@@ -207,13 +207,14 @@ class ProcessSandbox implements Sandbox {
   async prepare(image: LocalImage, progress: (message: string) => void): Promise<void> {
     for (const name of interpretersIn(image.config.Labels?.[interpreterLabel]))
       await this.#interpreters.ensure(name, progress);
+    await this.#warm?.learn(image);
   }
 
   async openPod(pod: PodPlacement): Promise<PodSandbox> {
     const known = this.#pods.get(pod.uid);
     if (known) return known;
     const { uid, namespace, name, expected } = pod;
-    const waiting = expected?.image && this.#warm?.reserve(expected.image);
+    const waiting = expected?.image && this.#warm?.reserve(expected.image, expected.isolation);
     const ip = waiting?.ip ?? this.#addresses.take();
     const record: PodRecord = { uid, namespace, name, ip };
     const dir = podDir(this.#dataDir, pod.uid);

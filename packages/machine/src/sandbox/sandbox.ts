@@ -68,10 +68,10 @@ export interface PodPlacement extends PodIdentity {
   dns?: { policy?: string | undefined; config?: DnsConfig | undefined } | undefined;
   hostAliases?: { ip: string; hostnames: string[] }[] | undefined;
   /**
-   * Of a Pod with one container that requests have started: a process may wait for it. `image` if it is here already, and
-   * the Pod may use it.
+   * Of a Pod with one container: a process may wait for it. `image` if it is here already, and the Pod may use it;
+   * `isolation` of the container then.
    */
-  expected?: { image: LocalImage | undefined } | undefined;
+  expected?: { image: LocalImage | undefined; isolation?: Isolation | undefined } | undefined;
 }
 
 /** `spec.dnsConfig` of a Pod. */

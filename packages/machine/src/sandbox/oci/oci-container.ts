@@ -29,8 +29,8 @@ const defaultActionMs = [5, 50, 500];
 const retriedMs = [1_000, 2_000, 4_000, 8_000, 16_000];
 /** A program that has not said that it is ready may still be installing its handlers for so long. */
 const startingMs = 30_000;
-/** How long a container keeps the higher limit of its start: until its first response, but at most `atMost`. */
-const startLimitMs = { afterReady: 500, atMost: 5_000 };
+/** How long a container keeps the higher limit of its start: until its first response, but at most `atMost`; a task, `ofTask`. */
+const startLimitMs = { afterReady: 500, atMost: 5_000, ofTask: 1_000 };
 const maxExecOutput = 10 * 1024;
 /**
  * Of a Go program that a signal was to end by its default action, which the kernel ignores for the first process of a PID
@@ -117,7 +117,7 @@ export class OciContainer implements SandboxContainer {
       return pid === undefined ? startError(bundle, clock) : { exitCode, finishedAt };
     });
     const started = new OciContainer(record, bundle, context, { exited, ready, input });
-    started.#limitCpuLater();
+    started.#limitCpuLater(launch.exitFile !== undefined);
     return started;
   }
 
@@ -127,15 +127,17 @@ export class OciContainer implements SandboxContainer {
     bundle: string,
     context: OciContext,
     ends: { exited: Promise<ExitStatus>; ready: Promise<void> },
+    isTask: boolean,
   ): OciContainer {
     const taken = new OciContainer(record, bundle, context, ends, true);
-    taken.#limitCpuLater();
+    taken.#limitCpuLater(isTask);
     return taken;
   }
 
-  #limitCpuLater(): void {
+  #limitCpuLater(isTask: boolean): void {
     const { clock } = this.#context;
-    clock.after(startLimitMs.atMost, () => this.#limitCpu());
+    const { atMost, ofTask } = startLimitMs;
+    clock.after(isTask ? ofTask : atMost, () => this.#limitCpu());
     void this.ready.then(() => clock.after(startLimitMs.afterReady, () => this.#limitCpu()));
   }
 

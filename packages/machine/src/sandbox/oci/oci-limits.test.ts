@@ -34,7 +34,14 @@ describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => 
     expect(used?.memoryBytes).toBeGreaterThan(5 * mebibyte);
   });
 
-  test("a server has a whole core until it is ready, and its limit soon after", async () => {
+  test.each([
+    [
+      "a server, until it is ready",
+      `writeSync(Number(process.env.SPRY_READY_FD), "ready\\n");`,
+      false,
+    ],
+    ["a task, for a second", "", true],
+  ])("%s, has a whole core, and its limit soon after", async (_, ready, keepExitCode) => {
     const { container, log } = await start(
       main(`
         const { readFileSync, writeSync } = require("node:fs");
@@ -46,11 +53,11 @@ describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => 
             } catch {}
         };
         const starting = quota();
-        writeSync(Number(process.env.SPRY_READY_FD), "ready\\n");
+        ${ready}
         setInterval(() => {
           if (quota() !== starting) console.log(JSON.stringify({ starting, limited: quota() }));
         }, 20);`),
-      { isolation: { ...restricted, cpuLimit: 0.2, startCpuLimit: 1 } },
+      { keepExitCode, isolation: { ...restricted, cpuLimit: 0.2, startCpuLimit: 1 } },
     );
     await eventually(() => expect(log()).toContain("limited"));
     const [line = ""] = log().split("\n");

@@ -139,15 +139,19 @@ export class OciPod implements PodSandbox {
     bundle: string,
     parts: VolumeParts,
   ): Promise<OciSuccessor | undefined> {
-    const { logFile, image } = spec;
-    const { Entrypoint: [, program = "/"] = [], WorkingDir: directory = "/" } = image.config;
+    const { logFile, image, argv } = spec;
+    const { Entrypoint = [], Cmd = [], WorkingDir = "" } = image.config;
+    const [, program = "/"] = Entrypoint;
     const { oci, layers, rootMounts, mounts } = await this.#describe(id, spec, bundle, parts);
     const kept = [path.dirname(program)];
     const plan = parts.isEmpty ? planMounts(rootMounts, mounts, layers, kept) : undefined;
     // The waiting process read the machine's accounts and runs the machine's interpreter, not those of an image.
     const isOwn = existsSync(path.join(image.rootDir, "etc/passwd")) || layers.length === 1;
     const isLarge = JSON.stringify(oci.process.env).length > maxEnvironment;
-    return plan && !isOwn && !isLarge ? { bundle, oci, plan, directory, logFile } : undefined;
+    if (!plan || isOwn || isLarge) return undefined;
+    const args = argv.slice(Entrypoint.length + Cmd.length);
+    const ended = exitFile(this.dir, spec.name);
+    return { bundle, oci, plan, directory: WorkingDir || "/", args, logFile, exitFile: ended };
   }
 
   #taken(
@@ -169,7 +173,8 @@ export class OciPod implements PodSandbox {
       cpuBefore: made.cpuBefore,
     };
     const { bundle, ready } = made;
-    const taken = OciContainer.takeOver(record, bundle, this.#options, { exited, ready });
+    const ends = { exited, ready };
+    const taken = OciContainer.takeOver(record, bundle, this.#options, ends, spec.keepExitCode);
     writeOciRecord(this.dir, record);
     this.#track(taken);
     return taken;

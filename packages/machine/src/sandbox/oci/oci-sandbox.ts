@@ -215,6 +215,7 @@ class OciSandbox implements Sandbox {
   async prepare(image: LocalImage, progress: (message: string) => void): Promise<void> {
     const interpreter = image.config.Labels?.[interpreterLabel];
     if (interpreter) await this.#bases.ensure(interpreter, progress);
+    await this.#warm?.learn(image);
   }
 
   async openPod(pod: PodPlacement): Promise<OciPod> {
@@ -222,7 +223,8 @@ class OciSandbox implements Sandbox {
     if (known) return known;
     const { uid, namespace, name, hostNetwork = false } = pod;
     const pool = mayBeWarm(pod) ? this.#warm : undefined;
-    const waiting = pod.expected?.image && pool?.reserve(pod.expected.image);
+    const waiting =
+      pod.expected?.image && pool?.reserve(pod.expected.image, pod.expected.isolation);
     const place = waiting ? { ip: waiting.ip, network: "own" as const } : undefined;
     const address = place ?? (await this.#addressFor(hostNetwork));
     const record: PodRecord = { uid, namespace, name, ...address };

@@ -92,7 +92,8 @@ async function startWaiting(
       networkNamespace: network.namespaceOf(ip),
       env: { SPRY_READY_FD: "3", SPRY_WARM_FD: "4" },
     });
-    return await WarmContainer.start({ id, dir, ip, key, oci, pivotRoot }, context);
+    const { isTask } = runtime;
+    return await WarmContainer.start({ id, dir, ip, key, oci, pivotRoot, isTask }, context);
   } catch (error) {
     rmSync(dir, { recursive: true, force: true });
     await network.release(ip);

@@ -45,6 +45,11 @@ export interface OciLaunch {
 /** A shell outlives the platform and keeps what only a parent learns. Nobody signals it. */
 const keepExitCode = `f=$1; shift; "$@"; c=$?; echo $c > "$f"; exit $c`;
 
+/** The command, with its exit code in a file at the end. */
+export function keepingExitCode(file: string, argv: readonly string[]): string[] {
+  return ["/bin/sh", "-c", keepExitCode, "sh", file, ...argv];
+}
+
 /** Starts the runtime in a session of its own, with the container's streams. */
 export function spawnRuntime(
   launch: OciLaunch,
@@ -54,8 +59,7 @@ export function spawnRuntime(
   const files = { pidFile: path.join(bundle, "pid"), errorFile: path.join(bundle, "errors.json") };
   const command = launch.parts.command(runtime.run(id, { bundle, ...files }), files.errorFile);
   const argv = launch.tty ? terminalCommand(command) : command;
-  const [file = "", ...args] =
-    exitFile === undefined ? argv : ["/bin/sh", "-c", keepExitCode, "sh", exitFile, ...argv];
+  const [file = "", ...args] = exitFile === undefined ? argv : keepingExitCode(exitFile, argv);
   const stdin = launch.input && ContainerInput.create(launch.input.file, launch.input.mode);
   const log = openSync(logFile, "a", 0o600);
   try {

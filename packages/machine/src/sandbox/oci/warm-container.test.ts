@@ -14,6 +14,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually } from "../../testing.ts";
 import { type ContainerSpec, type LocalImage, type PodSandbox, type Sandbox } from "../sandbox.ts";
 import { waitForFunction } from "../warm/testing.ts";
+import { exitFile } from "../records.ts";
 import { type OciContainer } from "./oci-container.ts";
 import { openOciSandbox } from "./oci-sandbox.ts";
 import { imageWith, leftovers, mebibyte, restricted, specFor, textFrom, why } from "./testing.ts";
@@ -40,6 +41,24 @@ function imageOf(handler: string, more: Record<string, string> = {}): LocalImage
   };
   const image = imageWith(files, {});
   Object.assign(image.config, config);
+  return { ...image, digest: `sha256:warm-${++images}` };
+}
+
+/** Its program ends by itself, and says what it was given. */
+function taskImage(): LocalImage {
+  const program = `const { readFileSync, writeSync } = require("node:fs");
+    let [how, args, env] = ["cold", process.argv.slice(2), { SECRET: "s" }];
+    if (process.env.SPRY_WARM_FD) {
+      writeSync(3, "waiting\\n");
+      const line = readFileSync(4, "utf8");
+      if (line === "") process.exit(0);
+      [how, { args, env }] = ["warm", JSON.parse(line)];
+    }
+    console.log(how, ...args, env.SECRET);
+    process.exitCode = Number(args[1]);`;
+  const image = imageWith({ "opt/task/task.cjs": program }, {});
+  const labels = { ...image.config.Labels, "io.spry.task": "true" };
+  Object.assign(image.config, { Entrypoint: ["node", "/opt/task/task.cjs"], Labels: labels });
   return { ...image, digest: `sha256:warm-${++images}` };
 }
 
@@ -76,7 +95,7 @@ async function startPod(
     uid,
     namespace: "default",
     name: `p${pods}`,
-    expected: { image },
+    expected: { image, isolation: more.isolation ?? isolation },
   });
   onTestFinished(() => place.close());
   const source = path.join(place.dir, "volumes", "settings");
@@ -207,6 +226,39 @@ describe.skipIf(why !== "")(`a warm container${why}`, () => {
     const other = { ...larger, user: 1001 };
     expect(await call((await startPod(sandbox, image, { isolation: other })).place)).toBe(false);
     expect(sandbox.warmFigures?.()).toMatchObject({ used: 0 });
+  });
+
+  test("is an image's that was never started, if runtime and limits are the same", async () => {
+    const { sandbox } = await openSandbox();
+    await warmedUp(sandbox, imageOf(`exports.main = () => 1;`));
+    const answer = async (source: string, more: Partial<ContainerSpec> = {}) => {
+      const image = imageOf(source);
+      await sandbox.prepare(image, () => {});
+      return call((await startPod(sandbox, image, more)).place);
+    };
+    const source = "exports.main = () => globalThis.wasWarm;";
+    expect(await answer(source)).toBe(true);
+    await eventually(() => expect(sandbox.warmFigures?.()?.waiting).toBe(1));
+    const other = { ...isolation, memoryLimit: 256 * mebibyte };
+    expect(await answer(source, { isolation: other })).toBe(false);
+    expect(sandbox.warmFigures?.()).toMatchObject({ used: 1, missed: 2 });
+  });
+
+  test("that is a task gets its arguments with its Pod, and its exit code outlives the platform", async () => {
+    const { sandbox } = await openSandbox();
+    const image = taskImage();
+    const argv = [...(image.config.Entrypoint ?? []), "--code", "7"];
+    const run = async (more: Partial<ContainerSpec> = {}) => {
+      const started = await startPod(sandbox, image, { argv, keepExitCode: true, ...more });
+      const { place, container, spec } = started;
+      const { exitCode } = await container.exited;
+      const code = readFileSync(exitFile(place.dir, spec.name), "latin1").trim();
+      return [exitCode, code, readFileSync(spec.logFile, "utf8"), existsSync(place.dir)];
+    };
+    expect(await run()).toEqual([7, "7", "cold --code 7 s\n", true]);
+    await eventually(() => expect(sandbox.warmFigures?.()?.waiting).toBe(1));
+    expect(await run({ env: { SECRET: "s" } })).toEqual([7, "7", "warm --code 7 s\n", true]);
+    expect(sandbox.warmFigures?.()).toMatchObject({ used: 1, missed: 1 });
   });
 
   test("is not used where a link of the image is in the way of a mount: it would be followed on the machine", async () => {

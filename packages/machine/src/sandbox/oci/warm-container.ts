@@ -29,7 +29,13 @@ import { startTicksOf } from "./oci-container.ts";
 import { HandoverHelper } from "./handover-helper.ts";
 import { type OciRecord } from "./oci-records.ts";
 import { type OciSpec } from "./oci-spec.ts";
-import { firstProcess, type OciContext, ownerVariable, runtimePath } from "./runtime-process.ts";
+import {
+  firstProcess,
+  keepingExitCode,
+  type OciContext,
+  ownerVariable,
+  runtimePath,
+} from "./runtime-process.ts";
 
 /** A runtime takes no longer line (runtime-contract.md 1.5). */
 const maxMessage = 2 * 1024 * 1024;
@@ -47,6 +53,8 @@ export interface WarmContainerStart {
   oci: OciSpec;
   /** pivot_root(8) of this machine. */
   pivotRoot: string;
+  /** It is a task: its exit code matters beyond this agent's life. */
+  isTask: boolean;
 }
 
 /** The Pod's container, which it becomes. */
@@ -57,7 +65,11 @@ export interface OciSuccessor {
   plan: MountPlan;
   /** Where the Function's code is. */
   directory: string;
+  /** Of a task, after those that it was started with. */
+  args: readonly string[];
   logFile: string;
+  /** Where the exit code of a task is to be left. */
+  exitFile: string;
 }
 
 /** A container whose process waits for a Function, and becomes a Pod's container: once, or never. */
@@ -106,14 +118,15 @@ export class WarmContainer implements Waiting {
 
   /** Throws when it cannot be started. */
   static async start(start: WarmContainerStart, context: OciContext): Promise<WarmContainer> {
-    const { id, dir, oci, pivotRoot } = start;
+    const { id, dir, oci, pivotRoot, isTask } = start;
     const { runtime, cgroups, owner, clock } = context;
     const stage = stageOf(dir);
     mkdirSync(stage, { recursive: true, mode: 0o700 });
     await writeFile(path.join(dir, "config.json"), JSON.stringify(oci), { mode: 0o600 });
     const files = { pidFile: path.join(dir, "pid"), errorFile: path.join(dir, "errors.json") };
     const run = runtime.run(id, { bundle: dir, ...files }, 2);
-    const [file = "", ...args] = stagedCommand(stage, pivotRoot, run);
+    const kept = isTask ? keepingExitCode(exitOf(dir), run) : run;
+    const [file = "", ...args] = stagedCommand(stage, pivotRoot, kept);
     cgroups.use(id);
     const log = openSync(logOf(dir), "ax", 0o600);
     try {
@@ -158,10 +171,10 @@ export class WarmContainer implements Waiting {
     try {
       if (this.#isTaken || this.#isOver || !isAlive(this)) throw new Error("the process has ended");
       this.#isTaken = true;
-      const { bundle, oci, directory, logFile } = successor;
-      const { dir } = this.#start;
+      const { bundle, oci, directory, args, logFile, exitFile } = successor;
+      const { dir, isTask } = this.#start;
       const env = { ...this.#home(), ...environmentOf(oci) };
-      const message = `${JSON.stringify({ directory, env })}\n`;
+      const message = `${JSON.stringify({ directory, env, ...(isTask && { args }) })}\n`;
       if (message.length >= maxMessage) throw new Error("its environment is too large");
       // What is in a container's log is its Function's.
       if (statSync(logOf(dir)).size > 0) throw new Error("the runtime has written something");
@@ -170,6 +183,7 @@ export class WarmContainer implements Waiting {
       // Commands in the container get their environment from here.
       rmSync(path.join(dir, "config.json"));
       symlinkSync(path.join(bundle, "config.json"), path.join(dir, "config.json"));
+      if (isTask) symlinkSync(exitFile, exitOf(dir));
       renameSync(logOf(dir), logFile);
       const ready = readySignal(this.#pipe(3) as Readable);
       (this.#pipe(4) as Writable).end(message);
@@ -228,6 +242,8 @@ export class WarmContainer implements Waiting {
 /** Shared with the container, in the mount namespace of its runtime. */
 export const stageOf = (dir: string): string => path.join(dir, "stage");
 const logOf = (dir: string): string => path.join(dir, "log");
+/** A link, once it is known whose exit it is. */
+const exitOf = (dir: string): string => path.join(dir, "exit");
 
 function environmentOf(oci: OciSpec): Record<string, string> {
   return Object.fromEntries(

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
-import { mkdir, opendir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { interpreterLabel } from "../interpreters.ts";
 import { type LocalImage } from "../sandbox.ts";
@@ -16,14 +16,22 @@ export interface RuntimeCopy {
   argv: readonly string[];
   /** Value of the image's label. */
   interpreters: string;
-  /** Where a Function's code is in the image. */
+  /** Where a Function's code is in the image; the root directory for a task. */
   functionDir: string;
+  /** It takes arguments and ends by itself, as the builder does; else it is a server. */
+  isTask: boolean;
 }
 
 /** The runtimes have some sixty files of together 2 MB. */
 const limits = { files: 1000, bytes: 32 * 1024 * 1024 };
 const programs = ["node", "python3"];
 const packageMain = "__main__.py";
+/** Of images whose program is a task that can wait. */
+const taskLabel = "io.spry.task";
+
+/** Whether an image's program takes arguments, and ends by itself. */
+export const isTaskImage = ({ config }: LocalImage): boolean =>
+  config.Labels?.[taskLabel] === "true";
 
 /** Whether the platform itself has made the runtime with this digest. */
 export type IsShipped = (digest: string) => Promise<boolean>;
@@ -40,13 +48,13 @@ export async function copyRuntime(
 ): Promise<RuntimeCopy | undefined> {
   const runtime = await readRuntime(image);
   if (!runtime) return undefined;
-  const { digest, entrypoint, interpreters, functionDir, home, files } = runtime;
+  const { digest, entrypoint, interpreters, functionDir, isTask, home, files } = runtime;
   if (!(await isShipped(digest))) return undefined;
   const dir = path.join(into, digest);
   await write(dir, home, files);
   const [program = "", file = ""] = entrypoint;
   const argv = [program, path.join(dir, file)];
-  return { digest, dir, entrypoint, argv, interpreters, functionDir };
+  return { digest, dir, entrypoint, argv, interpreters, functionDir, isTask };
 }
 
 /** Of the runtime in an image; undefined where it has none. */
@@ -56,9 +64,11 @@ export async function runtimeDigest(image: LocalImage): Promise<string | undefin
 
 /**
  * The runtime of an image that is started as `["node" | "python3", FILE]`, with a directory `function` next to FILE: all files of
- * the directory of FILE; of a Python package (`__main__.py`) all that is below.
+ * the directory of FILE; of a Python package (`__main__.py`) all that is below. A task has no such directory.
  */
-async function readRuntime({ rootDir, config }: LocalImage) {
+async function readRuntime(image: LocalImage) {
+  const { rootDir, config } = image;
+  const isTask = isTaskImage(image);
   const { Entrypoint: entrypoint = [], Cmd: command = [], WorkingDir: functionDir = "" } = config;
   const [program = "", file = "", ...more] = entrypoint;
   const interpreters = config.Labels?.[interpreterLabel] ?? "";
@@ -66,14 +76,16 @@ async function readRuntime({ rootDir, config }: LocalImage) {
   if (!isOurs || more.length > 0 || command.length > 0) return undefined;
   const isPackage = path.posix.basename(file) === packageMain;
   const home = path.posix.dirname(file);
-  if (functionDir !== path.posix.join(isPackage ? path.posix.dirname(home) : home, "function"))
-    return undefined;
+  const usualDir = path.posix.join(isPackage ? path.posix.dirname(home) : home, "function");
+  if (functionDir !== (isTask ? "" : usualDir)) return undefined;
   const files = await readFiles(path.join(rootDir, home), isPackage);
   if (!files) return undefined;
   const sizes = files.map(([name, { length }]) => [name, length]);
-  const hash = createHash("sha256").update(JSON.stringify([entrypoint, interpreters, sizes]));
+  const about = [entrypoint, interpreters, sizes, ...(isTask ? ["task"] : [])];
+  const hash = createHash("sha256").update(JSON.stringify(about));
   for (const [, content] of files) hash.update(content);
-  return { digest: hash.digest("hex"), entrypoint, interpreters, functionDir, home, files };
+  const digest = hash.digest("hex");
+  return { digest, entrypoint, interpreters, functionDir: functionDir || "/", isTask, home, files };
 }
 
 /** By relative path, in order; undefined for what no runtime has: a link, or more than is allowed, of which nothing is read. */
@@ -84,12 +96,15 @@ async function readFiles(dir: string, isDeep: boolean): Promise<[string, Buffer]
     if (entry.isDirectory()) continue;
     if (!entry.isFile() || found.length === limits.files) return undefined;
     const file = path.join(entry.parentPath, entry.name);
-    bytes += (await stat(file)).size;
+    bytes += statSync(file).size;
     if (bytes > limits.bytes) return undefined;
     found.push(file);
   }
-  const files: [string, Buffer][] = [];
-  for (const file of found) files.push([path.relative(dir, file), await readFile(file)]);
+  // At once: each piece of a promised file waits for its turn, while somebody waits for a new version.
+  const files = found.map((file): [string, Buffer] => [
+    path.relative(dir, file),
+    readFileSync(file),
+  ]);
   return files.sort(([one], [other]) => (one < other ? -1 : 1));
 }
 

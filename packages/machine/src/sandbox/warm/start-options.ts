@@ -1,5 +1,6 @@
 import path from "node:path";
 import { type ContainerSpec } from "../sandbox.ts";
+import { isTaskImage } from "./runtime-copy.ts";
 
 /**
  * What counts when a process of a runtime starts, and cannot be given to it later. Names as the runtimes have them
@@ -45,11 +46,15 @@ export function variablesFor(
   { cwd, env }: { cwd: string; env: Readonly<Record<string, string>> },
   ownOptions: string,
 ): Record<string, string> | undefined {
-  if (spec.keepExitCode || spec.stdin || spec.tty || spec.run > 0) return undefined;
-  const { Entrypoint = [], Cmd = [], WorkingDir = "" } = spec.image.config;
+  const isTask = isTaskImage(spec.image);
+  if (spec.keepExitCode !== isTask || spec.stdin || spec.tty || spec.run > 0) return undefined;
+  const { rootDir, config } = spec.image;
+  const { Entrypoint = [], Cmd = [], WorkingDir = "" } = config;
   const usual = [...Entrypoint, ...Cmd];
-  const isUsual = usual.length === spec.argv.length && usual.every((x, i) => x === spec.argv[i]);
+  // A task gets further arguments when it is taken over.
+  const given = isTask ? spec.argv.slice(0, usual.length) : spec.argv;
+  const isUsual = usual.length === given.length && usual.every((x, i) => x === given[i]);
   // The Function's code is where the image has it, and no volume is in its place.
-  if (!isUsual || cwd !== path.join(spec.image.rootDir, WorkingDir)) return undefined;
+  if (!isUsual || cwd !== path.join(rootDir, WorkingDir || "/")) return undefined;
   return startVariables(env, ownOptions);
 }

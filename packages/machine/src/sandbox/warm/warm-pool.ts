@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { freemem, totalmem } from "node:os";
 import path from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { type Clock, type Logger, messageOf, sleep } from "@spry/kube";
 import { listNames } from "../records.ts";
 import { Demand } from "./demand.ts";
@@ -11,7 +12,7 @@ import { type ExitStatus, type Isolation, type LocalImage, type WarmFigures } fr
 import { warmDir } from "./warm-process.ts";
 
 /** After a start, before the next process is made ready: who waits for that start has an answer by then. */
-const pauseMs = 1_000;
+const pauseMs = 300;
 /** How often it is looked at whether fewer are needed. */
 const lookMs = 30_000;
 /** A runtime that does not say within this time that it waits cannot wait. */
@@ -73,6 +74,8 @@ export class WarmPool<W extends Waiting> {
   readonly #figures = { used: 0, missed: 0 };
   readonly #runtimesDir: string;
   #cancel = () => {};
+  /** The next look is for a start that has been counted. */
+  #isDue = false;
   /** Another start has been counted since the last look. */
   #isChanged = false;
   #working: Promise<void> | undefined;
@@ -100,12 +103,30 @@ export class WarmPool<W extends Waiting> {
     return { max, waiting: this.#waiting.size, ...this.#figures };
   }
 
-  /** A process for a Pod with this image, if one waits that is likely to fit. It is the caller's from now on. */
-  reserve(image: LocalImage): W | undefined {
+  /**
+   * A process for a Pod with this image, if one waits that is likely to fit: as the image's last start, or with its runtime and with
+   * these limits. It is the caller's from now on.
+   */
+  reserve(image: LocalImage, isolation?: Isolation): W | undefined {
     const key = this.#keys.get(image.digest);
-    const found = [...this.#waiting].find((each) => each.key === key && !each.isOver);
+    const waiting = [...this.#waiting].filter(({ isOver }) => !isOver);
+    const found =
+      key === undefined
+        ? waiting.find((each) => this.#mayFit(each, image, isolation))
+        : waiting.find((each) => each.key === key);
     if (found) this.#waiting.delete(found);
     return found;
+  }
+
+  #mayFit({ key }: W, image: LocalImage, isolation: Isolation | undefined): boolean {
+    const kind = this.#kinds.get(key);
+    if (!kind || kind.runtime.digest !== this.runtimeOf(image)?.digest) return false;
+    return !kind.confined || isDeepStrictEqual(kind.confined.isolation, isolation);
+  }
+
+  /** Looks for the runtime of an image that has not been started yet, while something waits that could be for it. */
+  async learn(image: LocalImage): Promise<void> {
+    if (this.#waiting.size > 0) await this.#learn(image);
   }
 
   /** The runtime of an image, if that is known already. */
@@ -143,7 +164,7 @@ export class WarmPool<W extends Waiting> {
     forgetOldest(this.#keys, maxImages);
     this.#demand.add(key, startedAt);
     this.#isChanged = true;
-    if (!this.#working) this.#lookAfter(pauseMs);
+    if (!this.#working && !this.#isDue) this.#lookSoon();
   }
 
   async #learn(image: LocalImage): Promise<RuntimeCopy | undefined> {
@@ -163,16 +184,26 @@ export class WarmPool<W extends Waiting> {
     return runtime;
   }
 
+  /** One start after the other must not put it off for ever. */
+  #lookSoon(): void {
+    this.#lookAfter(pauseMs);
+    this.#isDue = true;
+  }
+
   #lookAfter(ms: number): void {
     this.#cancel();
+    this.#isDue = false;
     this.#cancel = this.#options.clock.after(ms, () => this.#look());
   }
 
   #look(): void {
     this.#isChanged = false;
+    this.#isDue = false;
     this.#working = this.#fit().finally(() => {
       this.#working = undefined;
-      if (!this.#closing.signal.aborted) this.#lookAfter(this.#isChanged ? pauseMs : lookMs);
+      if (this.#closing.signal.aborted) return;
+      if (this.#isChanged) this.#lookSoon();
+      else this.#lookAfter(lookMs);
     });
   }
 

@@ -228,7 +228,7 @@ describe.skipIf(typeof why === "string")("a warm process", () => {
     const same = imageOf(`exports.main = () => 3;`);
     // Its runtime is looked at when it starts for the first time.
     await startPod(sandbox, same);
-    expect(sandbox.warmFigures?.()).toMatchObject({ waiting: 1, used: 0 });
+    expect(sandbox.warmFigures?.()).toMatchObject({ used: 0, missed: 3 });
     await eventually(async () => {
       const { place } = await startPod(sandbox, same);
       expect(await call(place.ip)).toBe(3);
