@@ -63,6 +63,8 @@ export interface WarmPoolOptions<W extends Waiting> {
 export class WarmPool<W extends Waiting> {
   readonly #options: WarmPoolOptions<W>;
   readonly #demand: Demand;
+  /** Those that are not wanted any more, until they are gone. */
+  readonly #ending = new Set<Promise<void>>();
   readonly #waiting = new Set<W>();
   readonly #kinds = new Map<string, StartOptions>();
   /** Digest of an image → its runtime, once it is known; null for one that has none. */
@@ -263,7 +265,12 @@ export class WarmPool<W extends Waiting> {
 
   #drop(process: W): void {
     this.#waiting.delete(process);
-    void this.#end(process);
+    const ending = this.#end(process)
+      .catch((error: unknown) => {
+        this.#options.log.warn({ error: messageOf(error) }, "ending a warm process failed");
+      })
+      .finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
   }
 
   async #end(process: W): Promise<void> {
@@ -278,6 +285,7 @@ export class WarmPool<W extends Waiting> {
     this.#waiting.clear();
     await Promise.all(waiting.map((each) => this.#end(each)));
     await this.#working;
+    await Promise.all(this.#ending);
   }
 }
 
