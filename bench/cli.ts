@@ -9,7 +9,7 @@ import { measureUnit, timeLine } from "./figures.ts";
 const rounds = 7;
 const saves = 25;
 const manyFiles = 10_000;
-/** Somebody looks at the answer before the next change; builder and runtime for that one are made ready meanwhile. */
+/** A person looks at the answer before the next change; meanwhile the builder and the runtime for that change get ready. */
 const lookMs = 1_500;
 const program = path.join(root, "packages/cli/bin/spry.mjs");
 

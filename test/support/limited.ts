@@ -1,4 +1,4 @@
-/** Gateways that keep a Revision's hard limit (`containerConcurrency: 1`) together, beside a platform: processes that a test ends. */
+/** Gateways that keep a Revision's hard limit (`containerConcurrency: 1`) together, next to a platform: processes that a test ends. */
 import { type ChildProcess, spawn } from "node:child_process";
 import path from "node:path";
 import { freePort } from "@spry/test-kit";

@@ -100,7 +100,7 @@ test("a registry under another name gets the same login", async () => {
   expect(await resolve(`${host}/shop/cart:1`, pods)).toBe(`${host}/shop/cart@${digest}`);
 });
 
-test("in a cluster nobody is asked at what is internal to the controller's own Pod", async () => {
+test("on a cluster, no request goes to an address that is internal to the controller's Pod", async () => {
   const resolve = resolverWith({ mayUseLoopback: false, plain: () => [] });
   expect(await resolve(image, podsWith({ imagePullSecrets: [{ name: "login" }] }))).toBeUndefined();
 });

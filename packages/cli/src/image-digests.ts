@@ -16,7 +16,7 @@ export interface DigestResolverOptions {
   mirrors?: Readonly<Record<string, { url: string }>>;
   /** Hosts that are spoken to without TLS. */
   plain?: () => readonly string[];
-  /** False where the resolver is not on the machine that pulls: its own loopback is no registry of a tenant's then. */
+  /** False on a cluster: the node pulls the image, so a loopback address of the controller's own Pod cannot be the registry. */
   mayUseLoopback: boolean;
   clock: Clock;
 }

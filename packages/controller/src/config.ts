@@ -11,7 +11,7 @@ export interface ControllerConfig {
    * The base image of each runtime, by the runtime's name. Runtimes that are not here are refused.
    */
   runtimeImages: Readonly<Record<string, string>>;
-  /** The image of build Jobs; its program is `/opt/spry/builder.sh`, for the `sh` that it has, or for `node` `builder.cjs` beside it. */
+  /** The image of build Jobs. It has `sh`, which runs `/opt/spry/builder.sh`, and `node`, which runs `/opt/spry/builder.cjs`. */
   builderImage: string;
   /** Builders of runtimes that need another one, with an installer for their language, by the runtime's name. */
   builderImages?: Readonly<Record<string, string>>;

@@ -31,7 +31,7 @@ export interface WatchOptions<T extends KubeObject = KubeObject> {
   timeoutSeconds?: number;
   /** As in a list. */
   omitManagedFields?: boolean;
-  /** Whoever else watches with these gets the same objects: they must not be changed. */
+  /** All watches that share these get the same objects, which must not be changed. */
   shared?: SharedObjects<T>;
   signal?: AbortSignal;
 }

@@ -21,7 +21,7 @@ export interface InformerOptions<T> {
   /** What to keep of an object that has arrived, to save memory; its metadata must stay. */
   transform?: (object: T) => T;
   /**
-   * Holds objects as text while nobody uses them: a third of the memory, where there are thousands that seldom change. Whoever
+   * Holds objects that are not in use as text: a third of the memory, where there are thousands that seldom change. A caller that
    * looks at all of them has all of them parsed. Not together with `transform`.
    */
   resting?: boolean;

@@ -69,7 +69,7 @@ test("what an informer keeps of an object is part of what another one holds", ()
     },
   ));
 
-test("the last state before an object left a selection is nobody else's", () =>
+test("the last state before an object left a selection is not shared", () =>
   withInformers([{ labelSelector: "kept=yes" }, {}], async ([selected, all], client) => {
     const left: ConfigMap[] = [];
     selected?.onChange(({ type, object }) => {
@@ -100,7 +100,7 @@ test("an object that rests is one object to all who use it", () =>
     expect(another?.get(key)).toBe(used);
   }));
 
-test("an object that rests is parsed only while somebody uses it", () =>
+test("an object that rests is parsed only while it is in use", () =>
   withInformers([{ resting: true, indexes: { value: valueOf } }], async ([informer], client) => {
     const changes: Change<ConfigMap>[] = [];
     const parsed = parsedIn(informer);

@@ -8,7 +8,7 @@ const maxRecent = 32;
 const maxRecentLength = 64 * 1024;
 const firstTidySize = 256;
 
-/** One version of an object. Once it rests, it is a text, and parsed only while somebody uses it. */
+/** One version of an object. Once it rests, it is a text, and parsed only while it is in use. */
 export class SharedObject<T extends KubeObject> {
   readonly resourceVersion: string | undefined;
   #parsed: WeakRef<T>;
@@ -19,7 +19,7 @@ export class SharedObject<T extends KubeObject> {
     this.#parsed = new WeakRef(object);
   }
 
-  /** Shared by all readers: never change it. Of one that does not rest, somebody must hold it. */
+  /** Shared by all readers: never change it. If it does not rest, a caller must hold a reference to it. */
   get object(): T {
     return (
       this.live ?? this.revive(JSON.parse(withoutManagedFields(this.#text?.json ?? "null")) as T)
@@ -31,7 +31,7 @@ export class SharedObject<T extends KubeObject> {
     return this.#parsed.deref();
   }
 
-  /** From now on nobody need hold it. */
+  /** From now on no caller needs to hold it. */
   rest(): void {
     if (this.#text) return;
     const { object } = this;

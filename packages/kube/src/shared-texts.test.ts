@@ -41,7 +41,7 @@ const textOf = (uid: string, value: string) =>
     data: { value },
   });
 
-test("of a text that somebody holds anyway, nothing is kept", async () => {
+test("a text that the server holds anyway is not kept twice", async () => {
   const holder = new Holder(textOf("1", "same"));
   offerText("1", holder);
   const shared = resting("1", "same");

@@ -1,4 +1,4 @@
-/** Whoever holds the text of an object, as an API server's store does. */
+/** Holds the text of an object, as an API server's store does. */
 export interface TextHolder {
   /** Compact JSON, with `managedFields`. */
   readonly json: string;

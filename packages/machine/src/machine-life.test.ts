@@ -326,7 +326,7 @@ test("a container whose liveness probe fails is restarted", async () => {
   });
 });
 
-test("that a container runs is written before the Events of its start: somebody may wait for it", async () => {
+test("that a container runs is written before the Events of its start: a request may wait for it", async () => {
   const machine = await startMachine();
   const running = Promise.withResolvers<number>();
   const end = new AbortController();

@@ -83,7 +83,7 @@ describe.skipIf(reason !== undefined)(title, () => {
     await suite.configure("config-features", features);
     // Its installation has this ConfigMap; a test changes it.
     await suite.configure("config-autoscaler", {});
-    // As Knative's own set-up does: hosts that are for everybody, and those of the cluster, are told apart.
+    // As Knative's own set-up does: public hosts differ from those inside the cluster.
     await suite.configure("config-domain", { "example.com": "" });
   }, 900_000);
   afterAll(async () => {

@@ -165,7 +165,7 @@ resource:
   });
 });
 
-test("events are sent to the namespace that the command has been told", () => {
+test("events are sent to the namespace that the command names", () => {
   const file = path.join(directory, "config.yaml");
   const text = base.replace("namespace: orders\n", "");
   writeFileSync(file, `${text}subscriptions: [{ source: shop, types: [a] }]\nschemaVersion: v1\n`);

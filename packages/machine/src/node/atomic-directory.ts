@@ -67,7 +67,7 @@ function sizeOf(files: Files): number {
   return [...files.values()].reduce((sum, { content }) => sum + content.length + perFileBytes, 0);
 }
 
-/** Nobody reads them yet; complete when the last name is there, or put right later. */
+/** They are not read yet: complete when the last name is there, or put right later. */
 function writeFirst(dir: string, files: Files, owner: FileOwner): void {
   const { uid = 0, gid, isShared = false } = owner;
   mkdirSync(dir, { recursive: true, mode: 0o755 });

@@ -35,7 +35,7 @@ export interface ContainerRunOptions {
 
 const maxTerminationMessage = 4096;
 const floodGraceSeconds = 1;
-/** Within this time a process that had waited for its Pod says that it is ready, or others are told without that. */
+/** Within this time a process that had waited for its Pod says that it is ready, or is reported as ready without that. */
 const momentMs = 50;
 const maxLogMessage = { lines: 80, bytes: 2048 };
 /** After a preStop hook that took all of the grace period (minimumGracePeriodInSeconds of the kubelet). */

@@ -13,7 +13,6 @@ import {
 } from "@spry/image";
 import { type Clock, type Logger, type PullCredentials } from "@spry/kube";
 import { type LocalImage } from "../sandbox/sandbox.ts";
-
 import { firstDamagedFile, writeFileList } from "./file-list.ts";
 import {
   mayUse,

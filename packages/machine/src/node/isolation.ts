@@ -43,7 +43,7 @@ const startCores = 1;
 
 /**
  * For a server, whose start requests may wait for: it has a probe that reports when it is ready. And for what runs once, such as a build, which
- * somebody waits for; a container that is started again and again is not to live on its starts.
+ * a person waits for; a container that is started again and again is not to live on its starts.
  */
 function startCpuLimitOf(
   { spec }: Pod,

@@ -89,7 +89,7 @@ export class PodWorker {
   #ending: Promise<void> | undefined;
   #draining: AbortController | undefined;
   #isPassing = false;
-  /** Of a pass, and what has come since: recorded after its status, for which somebody may wait. */
+  /** Of a pass, and what has come since: recorded after its status, for which a request may wait. */
   #notes: (() => void)[] = [];
   #cancelNotes: () => void = () => {};
 

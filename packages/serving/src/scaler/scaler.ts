@@ -39,7 +39,7 @@ interface State {
   /** What has been written and not yet been seen in the cache. */
   written: { replicas: number; resourceVersion: string | undefined; at: number } | undefined;
   isWriting: boolean;
-  /** What is looked at again in a moment: caches parse anew what nobody holds. */
+  /** What is looked at again in a moment: caches parse again what is not held. */
   inUse: readonly [Revision, Deployment] | undefined;
   /** Versions of the Deployment that the watch has shown during a write: it may be faster than the answer. */
   seen: Set<string | undefined>;

@@ -9,7 +9,7 @@ import { runtimePath } from "./runtime-process.ts";
 const workMs = 2_000;
 const maxReport = 4096;
 
-/** The program that waits beside a container, and makes it a Pod's. It ends with the platform. */
+/** The program that waits next to a container, and makes it a Pod's. It ends with the platform. */
 export class HandoverHelper {
   /** Resolves when it has nothing left to prepare. */
   readonly prepared: Promise<void>;

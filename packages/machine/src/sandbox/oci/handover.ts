@@ -112,7 +112,7 @@ const tables = { root: "root.fstab", own: "own.fstab", container: "container.fst
 const missingFiles = "missing-files";
 
 /**
- * Waits beside a container, until it becomes a Pod's. It is in the mount namespace of the runtime, where the machine's files
+ * Waits next to a container, until it becomes a Pod's. It is in the mount namespace of the runtime, where the machine's files
  * and programs are, and otherwise in the container's namespaces, so that each step takes one program and no more: starting
  * programs is what takes the time. It has made the place for the Pod's termination log by then.
  *

@@ -100,7 +100,7 @@ async function readFiles(dir: string, isDeep: boolean): Promise<[string, Buffer]
     if (bytes > limits.bytes) return undefined;
     found.push(file);
   }
-  // At once: each piece of a promised file waits for its turn, while somebody waits for a new version.
+  // At once: each piece of a promised file waits for its turn, which delays the new version.
   const files = found.map((file): [string, Buffer] => [
     path.relative(dir, file),
     readFileSync(file),
