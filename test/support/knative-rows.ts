@@ -1,6 +1,11 @@
 /** Which of Knative's own tests are run (docs/knative.md names the others, with the reason), and the settings that they are for. */
+import { test } from "vitest";
+import { type KnativeTests } from "./knative-suite.ts";
+
+const rowMs = 300_000;
+
 /** All of `test/conformance/api/v1`. */
-export const api = [
+const api = [
   "BlueGreenRoute",
   "ServiceWithTrafficSplit",
   "RevisionGetAndList",
@@ -30,7 +35,7 @@ export const api = [
   "ProjectedServiceAccountToken",
 ];
 /** All of `test/conformance/runtime`. */
-export const runtime = [
+const runtime = [
   "CmdArgs",
   "ConfigsViaEnv",
   "LivenessWithFail",
@@ -55,7 +60,7 @@ export const runtime = [
   "WorkingDirService",
 ];
 /** Of `test/e2e`. */
-export const endToEnd = [
+const endToEnd = [
   "HelloWorld",
   "MultipleNamespace",
   "RoutesNotReady",
@@ -82,7 +87,7 @@ export const endToEnd = [
   "RouteVisibilityChanges",
 ];
 /** Of packages of their own in `test/e2e`. */
-export const ofTheirOwn = [
+const ofTheirOwn = [
   ["e2e-tagheader.test", "TagHeaderBasedRouting"],
   ["e2e-initcontainers.test", "InitContainers"],
 ] as const;
@@ -92,9 +97,46 @@ export const features = {
   "kubernetes.podspec-init-containers": "Enabled",
 };
 /** `config-gc` for TestRevisionGC. */
-export const deleteAtOnce = {
+const deleteAtOnce = {
   "min-non-active-revisions": "0",
   "max-non-active-revisions": "0",
   "retain-since-create-time": "disabled",
   "retain-since-last-active-time": "disabled",
 };
+
+/** A row for each of Knative's tests, but for those of `test/e2e` that the platform rules out. */
+export function knativeRows(suite: KnativeTests, ruledOut: readonly string[] = []): void {
+  test.each(api)(
+    "conformance, API: Test%s",
+    (name) => suite.run({ program: "conformance.test", name }, rowMs),
+    rowMs,
+  );
+  test(
+    "conformance, API: TestDomainMapping",
+    () => suite.run({ program: "conformance-v1beta1.test", name: "DomainMapping" }, rowMs),
+    rowMs,
+  );
+  test.each(runtime)(
+    "conformance, runtime: Test%s",
+    (name) => suite.run({ program: "conformance-runtime.test", name }, rowMs),
+    rowMs,
+  );
+  test.each(endToEnd.filter((name) => !ruledOut.includes(name)))(
+    "end to end: Test%s",
+    (name) => suite.run({ program: "e2e.test", name }, rowMs),
+    rowMs,
+  );
+  test.each(ofTheirOwn)(
+    "end to end, %s: Test%s",
+    (program, name) => suite.run({ program, name }, rowMs),
+    rowMs,
+  );
+  test(
+    "end to end, with Revisions deleted at once: TestRevisionGC",
+    async () => {
+      await suite.configure("config-gc", deleteAtOnce);
+      await suite.run({ program: "e2e-gc.test", name: "RevisionGC" }, rowMs);
+    },
+    rowMs,
+  );
+}

@@ -4,27 +4,19 @@
  */
 import { existsSync } from "node:fs";
 import { type EndpointSlice, resources } from "@spry/kube";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe } from "vitest";
 import { gatewayName } from "../../../packages/cli/src/install/gateway.ts";
 import { knativeProgram } from "../../../tools/foreign-tools/knative.ts";
 import { InstalledCluster, whyNoInstallation } from "../../support/installed-cluster.ts";
-import {
-  api,
-  deleteAtOnce,
-  endToEnd,
-  features,
-  ofTheirOwn,
-  runtime,
-} from "../../support/knative-rows.ts";
+import { features, knativeRows } from "../../support/knative-rows.ts";
 import { ingress, type KnativePlace, KnativeTests } from "../../support/knative-suite.ts";
 import { run } from "../../support/platform.ts";
 
 const reason = existsSync(knativeProgram("e2e.test"))
   ? whyNoInstallation()
   : "needs: npm run foreign-tools";
-const rowMs = 300_000;
 /** Needs a controller that may create Pods, which it may not on a cluster. */
-const notOnClusters = new Set(["ServiceValidationWithInvalidPodSpec"]);
+const ruledOut = ["ServiceValidationWithInvalidPodSpec"];
 const system = "kyma-system";
 
 const cluster = new InstalledCluster();
@@ -91,37 +83,5 @@ describe.skipIf(reason !== undefined)(title, () => {
     await suite.close();
   }, 60_000);
 
-  test.each(api)(
-    "conformance, API: Test%s",
-    (name) => suite.run({ program: "conformance.test", name }, rowMs),
-    rowMs,
-  );
-  test(
-    "conformance, API: TestDomainMapping",
-    () => suite.run({ program: "conformance-v1beta1.test", name: "DomainMapping" }, rowMs),
-    rowMs,
-  );
-  test.each(runtime)(
-    "conformance, runtime: Test%s",
-    (name) => suite.run({ program: "conformance-runtime.test", name }, rowMs),
-    rowMs,
-  );
-  test.each(endToEnd.filter((name) => !notOnClusters.has(name)))(
-    "end to end: Test%s",
-    (name) => suite.run({ program: "e2e.test", name }, rowMs),
-    rowMs,
-  );
-  test.each(ofTheirOwn)(
-    "end to end, %s: Test%s",
-    (program, name) => suite.run({ program, name }, rowMs),
-    rowMs,
-  );
-  test(
-    "end to end, with Revisions deleted at once: TestRevisionGC",
-    async () => {
-      await suite.configure("config-gc", deleteAtOnce);
-      await suite.run({ program: "e2e-gc.test", name: "RevisionGC" }, rowMs);
-    },
-    rowMs,
-  );
+  knativeRows(suite, ruledOut);
 });

@@ -6,14 +6,7 @@ import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { knativeProgram } from "../../../tools/foreign-tools/knative.ts";
 import { freeNodePort, KnativeTests, onMachine } from "../../support/knative-suite.ts";
-import {
-  api,
-  deleteAtOnce,
-  endToEnd,
-  features,
-  ofTheirOwn,
-  runtime,
-} from "../../support/knative-rows.ts";
+import { features, knativeRows } from "../../support/knative-rows.ts";
 import { functionManifest, Platform, run } from "../../support/platform.ts";
 
 const lacks = [
@@ -161,37 +154,5 @@ describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
     });
   });
 
-  test.each(api)(
-    "conformance, API: Test%s",
-    (name) => suite.run({ program: "conformance.test", name }, rowMs),
-    rowMs,
-  );
-  test(
-    "conformance, API: TestDomainMapping",
-    () => suite.run({ program: "conformance-v1beta1.test", name: "DomainMapping" }, rowMs),
-    rowMs,
-  );
-  test.each(runtime)(
-    "conformance, runtime: Test%s",
-    (name) => suite.run({ program: "conformance-runtime.test", name }, rowMs),
-    rowMs,
-  );
-  test.each(endToEnd)(
-    "end to end: Test%s",
-    (name) => suite.run({ program: "e2e.test", name }, rowMs),
-    rowMs,
-  );
-  test.each(ofTheirOwn)(
-    "end to end, %s: Test%s",
-    (program, name) => suite.run({ program, name }, rowMs),
-    rowMs,
-  );
-  test(
-    "end to end, with Revisions deleted at once: TestRevisionGC",
-    async () => {
-      await suite.configure("config-gc", deleteAtOnce);
-      await suite.run({ program: "e2e-gc.test", name: "RevisionGC" }, rowMs);
-    },
-    rowMs,
-  );
+  knativeRows(suite);
 });
