@@ -28,6 +28,7 @@ import { ImagePulls } from "./image-pulls.ts";
 import { type ImageStore } from "./images.ts";
 import { isDone, mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
 import { PassLoop } from "./pass-loop.ts";
+import { PodNotes } from "./pod-notes.ts";
 import { PodTokens } from "./pod-tokens.ts";
 import { StatusWriter } from "./status-writer.ts";
 import { VolumeError, writeVolumes } from "./volumes.ts";
@@ -57,8 +58,6 @@ const signalMs = 1_000;
 const lastRetryMs = 30_000;
 /** How long the end of the platform waits for a status to be written. */
 const flushCapMs = 1_000;
-/** What follows from a status is written by others within this time, and waits for no Event. */
-const noteDelayMs = 100;
 /** What a Pod that was removed without notice gets to end in. */
 const orphanGraceMs = 2_000;
 /** As a kubelet's immediateEvictionGracePeriodSeconds. */
@@ -88,14 +87,12 @@ export class PodWorker {
   #timerAt = Number.POSITIVE_INFINITY;
   #ending: Promise<void> | undefined;
   #draining: AbortController | undefined;
-  #isPassing = false;
-  /** Of a pass, and what has come since: recorded after its status, for which a request may wait. */
-  #notes: (() => void)[] = [];
-  #cancelNotes: () => void = () => {};
+  readonly #notes: PodNotes;
 
   constructor(pod: Pod, options: PodWorkerOptions) {
     this.#pod = pod;
     this.#options = options;
+    this.#notes = new PodNotes(options.clock);
     const { client, clock, log, images, sandbox, recovered } = options;
     this.#startTime = (pod.status?.startTime as unknown as string) ?? timestamp(clock);
     this.#status = new StatusWriter({ client, clock, log, pod });
@@ -185,7 +182,7 @@ export class PodWorker {
   }
 
   async #passWithRetry(): Promise<void> {
-    this.#isPassing = true;
+    this.#notes.beginPass();
     try {
       await this.#pass();
       this.#retryMs = retryMs;
@@ -198,20 +195,11 @@ export class PodWorker {
       this.#wakeAfter(this.#retryMs);
       this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
     } finally {
-      this.#isPassing = false;
-      if (this.#notes.length > 0) void this.#status.flushed().then(() => this.#recordNotesSoon());
+      this.#notes.endPass(
+        () => this.#status.flushed(),
+        () => this.#phase === "running",
+      );
     }
-  }
-
-  #recordNotesSoon(): void {
-    this.#cancelNotes();
-    if (this.#phase !== "running") return this.#recordNotes();
-    this.#cancelNotes = this.#options.clock.after(noteDelayMs, () => this.#recordNotes());
-  }
-
-  #recordNotes(): void {
-    this.#cancelNotes();
-    for (const record of this.#notes.splice(0)) record();
   }
 
   async #pass(): Promise<void> {
@@ -519,7 +507,7 @@ export class PodWorker {
     this.#passes.end();
     this.#clearTimer();
     this.#status.close();
-    this.#recordNotes();
+    this.#notes.flush();
     for (const container of this.#containers) container.release();
     await this.#place?.close();
     this.#options.onEnd();
@@ -536,7 +524,7 @@ export class PodWorker {
     this.#publish();
     await Promise.race([this.#status.flushed(), sleep(this.#options.clock, flushCapMs)]);
     this.#status.close();
-    this.#recordNotes();
+    this.#notes.flush();
     for (const container of this.#containers) container.release();
   }
 
@@ -546,7 +534,7 @@ export class PodWorker {
     this.#phase = "ended";
     this.#clearTimer();
     this.#status.close();
-    this.#recordNotes();
+    this.#notes.flush();
     for (const container of this.#containers) container.release();
   }
 
@@ -588,9 +576,7 @@ export class PodWorker {
 
   readonly #note = (type: "Normal" | "Warning", reason: string, message: string): void => {
     const note = { type, reason, message } as const;
-    const record = () => this.#options.events.record(resources.pods, this.#pod, note);
-    if (this.#isPassing || this.#notes.length > 0) this.#notes.push(record);
-    else record();
+    this.#notes.add(() => this.#options.events.record(resources.pods, this.#pod, note));
   };
 }
 
