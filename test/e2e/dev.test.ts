@@ -37,9 +37,15 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 const directory = (name: string) => path.join(home, name);
 const command = (...args: string[]) => run(process.execPath, [spry, ...args]);
 
-async function startDev(name: string, ...args: string[]): Promise<DevProcess> {
+const startDev = (name: string, ...args: string[]) => startDevWith({}, name, ...args);
+
+async function startDevWith(
+  variables: NodeJS.ProcessEnv,
+  name: string,
+  ...args: string[]
+): Promise<DevProcess> {
   const env = { XDG_CACHE_HOME: path.join(home, "cache"), KUBECONFIG: "/nonexistent" };
-  const started = await startSpryDev([directory(name), ...args], env);
+  const started = await startSpryDev([directory(name), ...args], { ...env, ...variables });
   running.add(started);
   return started;
 }
@@ -279,8 +285,15 @@ describe("spry dev", () => {
 
   test("sends the example event, and shows what the Function publishes", async () => {
     await command("init", directory("events"), "--template", "cloudevent");
-    const { child, output } = await startDev("events");
-    child.kill("SIGUSR2");
+    // The signal arrives at the very moment at which the address is printed.
+    const preload = `data:text/javascript,${encodeURIComponent(`
+      const write = process.stdout.write.bind(process.stdout);
+      process.stdout.write = (...args) => {
+        const result = write(...args);
+        if (String(args[0]).includes("ready after")) process.kill(process.pid, "SIGUSR2");
+        return result;
+      };`)}`;
+    const { output } = await startDevWith({ NODE_OPTIONS: `--import=${preload}` }, "events");
     await until(() => output().includes("published"));
     expect(output()).toContain("order.created.v1 from shop: order A-1");
     expect(output()).toContain('published order.large.v1 from shop: {"id":"A-1","amount":120}');

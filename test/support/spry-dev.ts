@@ -23,8 +23,9 @@ export async function startSpryDev(args: string[], env: NodeJS.ProcessEnv): Prom
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   const end = async () => {
-    if (child.exitCode !== null) return child.exitCode;
+    if (hasEnded()) return child.exitCode;
     const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
     child.kill("SIGINT");
     return ended;
@@ -33,7 +34,7 @@ export async function startSpryDev(args: string[], env: NodeJS.ProcessEnv): Prom
     const url = /(?:at |"url":")(http:[^\s"]+)/.exec(output)?.[1];
     if (url)
       return { child, url: url.replace("localhost", "127.0.0.1"), output: () => output, end };
-    if (child.exitCode !== null) throw new Error(`spry dev ended:\n${output}`);
+    if (hasEnded()) throw new Error(`spry dev ended:\n${output}`);
     await pause(10);
   }
 }

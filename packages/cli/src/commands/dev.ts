@@ -122,12 +122,15 @@ async function runUntilEnd(
       server.close();
     });
     const url = `http://localhost:${port}/`;
+    const sendEvent = () => void sendExample(output, runner, url);
+    // Before anybody reads that it is ready: without a listener this signal would end the process.
+    process.on("SIGUSR2", sendEvent);
     output.ready({ url, ms: Math.round(performance.now() - begin), isLoaded: !isFirst });
     isFirst = false;
     const limitation = limitationOf(runner.project);
     if (limitation) report(limitation);
     if (neighbours.names.length > 0) report(`neighbours: ${neighbours.names.join(", ")}`);
-    const quit = untilQuit(output, runner, { url, hasKeys: !options.json });
+    const quit = untilQuit(output, runner, { url, sendEvent, hasKeys: !options.json });
     return await Promise.race([quit, interrupted]);
   } finally {
     await stop();
@@ -199,10 +202,8 @@ function killAtExit(kill: () => void): void {
 async function untilQuit(
   output: DevOutput,
   runner: DevRunner,
-  { url, hasKeys }: { url: string; hasKeys: boolean },
+  { url, sendEvent, hasKeys }: { url: string; sendEvent: () => void; hasKeys: boolean },
 ): Promise<EndSignal | undefined> {
-  const sendEvent = () => void sendExample(output, runner, url);
-  process.on("SIGUSR2", sendEvent);
   const help = "keys: o open, e emit an event, c run a cron, l clear, r restart, q quit";
   if (hasKeys && process.stdin.isTTY) output.note(help);
   else if (hasKeys) output.note(`Ctrl-C ends it; SIGUSR2 sends the event of ${eventFile}`);
