@@ -1,6 +1,5 @@
 import {
   type Clock,
-  type ContainerStatus,
   type EventRecorder,
   isConflict,
   isNotFound,
@@ -21,16 +20,18 @@ import {
   type RecoveredPod,
   type Sandbox,
 } from "../sandbox/sandbox.ts";
-import { ContainerRun } from "./container-run.ts";
+import { type ContainerRun } from "./container-run.ts";
 import { ContainerConfigError, PodObjects, type PodPlace } from "./environment.ts";
 import { isolationOf } from "./isolation.ts";
 import { ImagePulls } from "./image-pulls.ts";
 import { type ImageStore } from "./images.ts";
-import { isDone, mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
+import { mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
 import { PassLoop } from "./pass-loop.ts";
+import { PodContainers } from "./pod-containers.ts";
 import { PodNotes } from "./pod-notes.ts";
 import { PodTokens } from "./pod-tokens.ts";
 import { StatusWriter } from "./status-writer.ts";
+import { WakeTimer } from "./wake-timer.ts";
 import { VolumeError, writeVolumes } from "./volumes.ts";
 
 export interface PodWorkerOptions {
@@ -71,7 +72,7 @@ const evictionGraceMs = 1_000;
  */
 export class PodWorker {
   readonly #options: PodWorkerOptions;
-  readonly #containers: ContainerRun[];
+  readonly #containers: PodContainers;
   readonly #pulls: ImagePulls;
   readonly #status: StatusWriter;
   readonly #tokens: PodTokens;
@@ -83,8 +84,7 @@ export class PodWorker {
   #volumesWritten = false;
   #retryMs = retryMs;
   readonly #passes = new PassLoop(() => this.#passWithRetry());
-  #cancelTimer: () => void = () => {};
-  #timerAt = Number.POSITIVE_INFINITY;
+  readonly #timer: WakeTimer;
   #ending: Promise<void> | undefined;
   #draining: AbortController | undefined;
   readonly #notes: PodNotes;
@@ -99,6 +99,7 @@ export class PodWorker {
     this.#tokens = new PodTokens(client, clock, pod);
     const note = this.#note;
     const wake = () => this.wake();
+    this.#timer = new WakeTimer(clock, wake);
     const credentials = () => pullCredentials(client, this.#pod);
     const namespaceUid = async () => {
       const name = this.#pod.metadata.namespace ?? "";
@@ -106,29 +107,14 @@ export class PodWorker {
     };
     const from = { images, credentials, namespaceUid };
     this.#pulls = new ImagePulls({ ...from, sandbox, clock, note, wake });
-    const { initContainers = [], containers = [] } = pod.spec ?? {};
-    const create = (isInit: boolean, known: readonly ContainerStatus[] = []) =>
-      (isInit ? initContainers : containers).map(
-        (spec) =>
-          new ContainerRun({
-            spec,
-            isInit,
-            known: known.find(({ name }) => name === spec.name),
-            clock,
-            wake,
-            note,
-            lastWords: (ip, how) => options.lastWords?.(this.#pod, ip, how),
-          }),
-      );
-    this.#containers = [
-      ...create(true, pod.status?.initContainerStatuses),
-      ...create(false, pod.status?.containerStatuses),
-    ];
+    const lastWords = (ip: string, how: string) => options.lastWords?.(this.#pod, ip, how);
+    this.#containers = new PodContainers(pod, { clock, wake, note, lastWords });
     for (const container of this.#containers)
       container.onUnhealthy((why, seconds) => this.#restart(container, why, seconds));
     const { phase, reason = "", message = "" } = pod.status ?? {};
     if (phase === "Failed" && reason) this.#ended = { reason, message };
-    if (recovered) this.#adopt(recovered);
+    this.#place = recovered?.sandbox;
+    if (recovered) this.#containers.adopt(recovered, pod);
   }
 
   get pod(): Pod {
@@ -142,11 +128,11 @@ export class PodWorker {
   }
 
   container(name: string): ContainerRun | undefined {
-    return this.#containers.find((container) => container.name === name);
+    return this.#containers.named(name);
   }
 
   usesImage(digest: string): boolean {
-    return this.#containers.some((container) => container.usesImage(digest));
+    return this.#containers.usesImage(digest);
   }
 
   /** A newer version of the same Pod. */
@@ -159,22 +145,6 @@ export class PodWorker {
   refresh(): void {
     this.#volumesWritten = false;
     this.wake();
-  }
-
-  #adopt({ sandbox, containers }: RecoveredPod): void {
-    this.#place = sandbox;
-    const known = [
-      ...(this.#pod.status?.initContainerStatuses ?? []),
-      ...(this.#pod.status?.containerStatuses ?? []),
-    ];
-    for (const { name, run, container } of containers) {
-      const status = known.find((each) => each.name === name);
-      const mine = this.container(name);
-      // Its end has been reported already.
-      if (status?.state?.terminated && status.restartCount >= run) continue;
-      if (mine) mine.adopt(container, run, sandbox, status);
-      else container.kill("SIGKILL");
-    }
   }
 
   wake(): void {
@@ -192,14 +162,19 @@ export class PodWorker {
         { pod: this.#pod.metadata.name, error: messageOf(error) },
         "running Pod failed, trying again",
       );
-      this.#wakeAfter(this.#retryMs);
-      this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+      this.#retryLater();
     } finally {
       this.#notes.endPass(
         () => this.#status.flushed(),
         () => this.#phase === "running",
       );
     }
+  }
+
+  /** Waits longer each time, until a pass succeeds. */
+  #retryLater(): void {
+    this.#timer.wakeAfter(this.#retryMs);
+    this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
   }
 
   async #pass(): Promise<void> {
@@ -253,27 +228,21 @@ export class PodWorker {
     }
     const objects = new PodObjects(client, namespace, this.#tokens);
     if (!(await this.#writeVolumes(this.#place, objects))) return;
-    for (const container of this.#nextToRun())
+    for (const container of this.#containers.nextToRun())
       await this.#startIfDue(container, this.#place, objects);
-    await this.#stopSidecarsAtEnd();
-  }
-
-  /** Of a Pod with one container: it may become one that waits, if that fits. */
-  get #only(): ContainerRun | undefined {
-    const [container, ...more] = this.#containers;
-    return more.length === 0 ? container : undefined;
+    this.#containers.stopSidecarsAtEnd(this.#pod, this.#graceMs(), this.#place);
   }
 
   /** Where something waits for Pods, the image says whether it is for this one, before the Pod gets an address. */
   #waitsForImage(): boolean {
-    const only = this.#only;
+    const { only } = this.#containers;
     const waiting = this.#options.sandbox.warmFigures?.()?.waiting ?? 0;
     return waiting > 0 && only !== undefined && this.#pulls.isBringing(only);
   }
 
   /** Without an image that the Pod may use: what waits for those who may is not for it. */
   async #expected(): Promise<PodPlacement["expected"]> {
-    const only = this.#only;
+    const { only } = this.#containers;
     if (!only?.spec.image) return undefined;
     const image = await this.#pulls.presentFor(only.spec.image);
     if (!image) return { image };
@@ -286,33 +255,18 @@ export class PodWorker {
     }
   }
 
-  /** Init containers one after the other, then all the others. Sidecars go on beside them. */
-  #nextToRun(): ContainerRun[] {
-    const due: ContainerRun[] = [];
-    // Once the Pod's own containers have begun, ordinary init containers are not run again.
-    const initialized = this.#containers.some(
-      (container) => !container.isInit && (container.isRunning || container.exitCode !== undefined),
-    );
-    for (const container of this.#containers) {
-      if (container.isInit && initialized && !container.isSidecar) continue;
-      due.push(container);
-      if (container.isInit && !initialized && !isDone(container.spec, container.status()))
-        return due;
-    }
-    return due;
-  }
-
   async #startIfDue(
     container: ContainerRun,
     place: PodSandbox,
     objects: PodObjects,
   ): Promise<void> {
     if (container.isRunning || container.isStarting) return;
-    if (container.exitCode !== undefined && !this.#mayRestart(container)) return;
+    if (container.exitCode !== undefined && !this.#containers.mayRestart(container, this.#pod))
+      return;
     const delay = container.restartDelay(this.#pod);
-    if (delay !== undefined) return this.#wakeAfter(delay);
+    if (delay !== undefined) return this.#timer.wakeAfter(delay);
     const image = this.#pulls.imageFor(container);
-    if (!image) return this.#wakeAfter(this.#pulls.msUntilRetry(container));
+    if (!image) return this.#timer.wakeAfter(this.#pulls.msUntilRetry(container));
     await this.#start(container, place, image, objects);
   }
 
@@ -335,56 +289,30 @@ export class PodWorker {
       container.wait(reason, message);
       if (known?.message !== message) this.#note("Warning", "Failed", `Error: ${message}`);
       // A change of the object that is missing wakes at once; this is for everything else.
-      this.#wakeAfter(this.#retryMs);
-      this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+      this.#retryLater();
     }
-  }
-
-  #mayRestart(container: ContainerRun): boolean {
-    if (container.isSidecar) return !this.#isMainDone();
-    const policy = this.#pod.spec?.restartPolicy ?? "Always";
-    // An init container that has succeeded is done, whatever the policy.
-    if (container.exitCode === 0) return policy === "Always" && !container.isInit;
-    return policy !== "Never";
-  }
-
-  /** Whether all of the Pod's own containers have ended for good. */
-  #isMainDone(): boolean {
-    const main = this.#containers.filter(({ isInit }) => !isInit);
-    return main.every(
-      (container) =>
-        !container.isRunning && container.exitCode !== undefined && !this.#mayRestart(container),
-    );
-  }
-
-  async #stopSidecarsAtEnd(): Promise<void> {
-    const sidecars = this.#containers.filter(({ isSidecar, isRunning }) => isSidecar && isRunning);
-    const place = this.#place;
-    if (sidecars.length === 0 || !place || !this.#isMainDone()) return;
-    for (const sidecar of sidecars.reverse()) void sidecar.stop(this.#graceMs(), place);
   }
 
   /** Returns false while the volumes are not there: no container can be started then. */
   async #writeVolumes(place: PodSandbox, objects: PodObjects): Promise<boolean> {
     const isDue = this.#tokens.msUntilRefresh <= 0;
     if (this.#volumesWritten && !isDue) {
-      this.#wakeAfter(this.#tokens.msUntilRefresh);
+      this.#timer.wakeAfter(this.#tokens.msUntilRefresh);
       return true;
     }
     // Set before the work: a change during it asks for another round.
     this.#volumesWritten = true;
-    const running = this.#containers.some(({ isRunning }) => isRunning);
+    const running = this.#containers.isAnyRunning;
     try {
       const at = { ...this.#options.place, podIp: place.ip };
       await writeVolumes(this.#pod, place.dir, objects, at, place.owner);
-      this.#wakeAfter(this.#tokens.msUntilRefresh);
+      this.#timer.wakeAfter(this.#tokens.msUntilRefresh);
       return true;
     } catch (error) {
       this.#volumesWritten = false;
       if (!(error instanceof VolumeError)) throw error;
       this.#note("Warning", "FailedMount", error.message);
-      this.#wakeAfter(this.#retryMs);
-      this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
+      this.#retryLater();
       // A running Pod keeps what it had.
       return running;
     }
@@ -394,7 +322,7 @@ export class PodWorker {
     const seconds = this.#pod.spec?.activeDeadlineSeconds;
     if (seconds === undefined) return false;
     const ms = Date.parse(this.#startTime) + seconds * 1000 - this.#options.clock.now();
-    if (ms > 0) this.#wakeAfter(ms);
+    if (ms > 0) this.#timer.wakeAfter(ms);
     return ms <= 0;
   }
 
@@ -415,17 +343,12 @@ export class PodWorker {
   }
 
   async #stopAll(graceMs: number): Promise<void> {
-    const place = this.#place;
-    if (!place) return;
-    const main = this.#containers.filter(({ isSidecar }) => !isSidecar);
-    await Promise.all(main.map((container) => container.stop(graceMs, place)));
-    for (const sidecar of this.#containers.filter((each) => each.isSidecar).reverse())
-      await sidecar.stop(graceMs, place);
+    if (this.#place) await this.#containers.stopAll(graceMs, this.#place);
   }
 
   /** An ended Pod has no business running anything; its logs stay until it is deleted. */
   async #stopLeftovers(): Promise<void> {
-    if (this.#containers.some(({ isRunning }) => isRunning)) await this.#stopAll(0);
+    if (this.#containers.isAnyRunning) await this.#stopAll(0);
   }
 
   /** Deletion is under way: ends the containers beside the passes, so that a shorter grace can follow. */
@@ -441,12 +364,12 @@ export class PodWorker {
         { pod: this.#pod.metadata.name, error: messageOf(error) },
         "ending Pod failed, trying again",
       );
-      this.#wakeAfter(retryMs);
+      this.#timer.wakeAfter(retryMs);
     });
   }
 
   async #end(): Promise<void> {
-    this.#clearTimer();
+    this.#timer.clear();
     // A container that is just being started is stopped too.
     await this.#passes.settled();
     const begin = this.#options.clock.now();
@@ -505,10 +428,10 @@ export class PodWorker {
     if (this.isEnded) return;
     this.#phase = "ended";
     this.#passes.end();
-    this.#clearTimer();
+    this.#timer.clear();
     this.#status.close();
     this.#notes.flush();
-    for (const container of this.#containers) container.release();
+    this.#containers.release();
     await this.#place?.close();
     this.#options.onEnd();
   }
@@ -516,7 +439,7 @@ export class PodWorker {
   /** The platform stops: ends the processes but keeps the Pod, so that the next start runs it again. */
   async stop(capMs: number): Promise<void> {
     this.#phase = "ended";
-    this.#clearTimer();
+    this.#timer.clear();
     this.#passes.end();
     await this.#passes.settled();
     await this.#stopAll(Math.min(this.#graceMs(), capMs));
@@ -525,23 +448,22 @@ export class PodWorker {
     await Promise.race([this.#status.flushed(), sleep(this.#options.clock, flushCapMs)]);
     this.#status.close();
     this.#notes.flush();
-    for (const container of this.#containers) container.release();
+    this.#containers.release();
   }
 
   /** Lets go of the Pod without touching its processes. */
   release(): void {
     this.#passes.end();
     this.#phase = "ended";
-    this.#clearTimer();
+    this.#timer.clear();
     this.#status.close();
     this.#notes.flush();
-    for (const container of this.#containers) container.release();
+    this.#containers.release();
   }
 
   #publish(): void {
     const facts: PodFacts = {
-      initContainers: this.#containers.filter(({ isInit }) => isInit).map((each) => each.status()),
-      containers: this.#containers.filter(({ isInit }) => !isInit).map((each) => each.status()),
+      ...this.#containers.statuses(),
       podIp: this.#place?.ip,
       hostIp: this.#options.place.hostIp,
       startTime: this.#startTime,
@@ -554,24 +476,6 @@ export class PodWorker {
     );
     const pod = { ...this.#pod, status: { ...this.#status.latest, conditions } };
     this.#status.write(podStatus(pod, facts, this.#options.clock));
-  }
-
-  #wakeAfter(ms: number): void {
-    const { clock } = this.#options;
-    const at = clock.now() + ms;
-    if (at >= this.#timerAt || !Number.isFinite(ms)) return;
-    this.#cancelTimer();
-    this.#timerAt = at;
-    this.#cancelTimer = clock.after(ms, () => {
-      this.#timerAt = Number.POSITIVE_INFINITY;
-      this.wake();
-    });
-  }
-
-  #clearTimer(): void {
-    this.#cancelTimer();
-    // A later one would wait for it in vain.
-    this.#timerAt = Number.POSITIVE_INFINITY;
   }
 
   readonly #note = (type: "Normal" | "Warning", reason: string, message: string): void => {
