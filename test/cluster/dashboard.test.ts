@@ -56,8 +56,9 @@ describe.skipIf(reason !== undefined)(
       await expect.poll(ready, poll).toBe(1);
       const selector = { namespace: system, labelSelector: `app.kubernetes.io/name=${name}` };
       const [pod] = (await cluster.client.list(resources.pods, selector)).items;
+      // The token for the registry's use opens nothing of Kubernetes.
       const volumes = pod?.spec?.volumes?.map((volume) => volume.name);
-      expect(volumes).toEqual(["api-server"]);
+      expect(volumes).toEqual(["api-server", "registry-usage"]);
 
       await cluster.untilRunning("shop", "till");
       const url = await forwarded(`service/${name}`);

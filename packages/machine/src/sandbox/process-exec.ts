@@ -50,7 +50,7 @@ export function execInProcessSandbox(
   const isRunning = () => child.exitCode === null && child.signalCode === null;
   // A command that stops reading is no failure of the session.
   child.stdin?.on("error", () => {});
-  const outputs = { stdout: child.stdout as Readable, stderr: child.stderr as Readable };
+  const outputs = { stdout: kept(child.stdout), stderr: kept(child.stderr) };
   return {
     stdin: child.stdin ?? undefined,
     ...(command.tty ? { stdout: merged(outputs, onTerminal) } : outputs),
@@ -96,6 +96,10 @@ function exitOf(child: ChildProcess, program: string): Promise<{ exitCode: numbe
     });
   });
 }
+
+/** Node.js discards what a child has printed if it ends before anybody reads. */
+const kept = (output: Readable | null): Readable =>
+  output ? output.pipe(new PassThrough()) : Readable.from([]);
 
 function merged({ stdout, stderr }: Record<"stdout" | "stderr", Readable>, onTerminal: boolean) {
   const output = new PassThrough();

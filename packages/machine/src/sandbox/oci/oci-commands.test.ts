@@ -56,9 +56,11 @@ describe.skipIf(why !== "")(`commands and terminals of an OCI runtime's containe
       tty: false,
     });
     plain.stdin?.end("typed");
+    expect(await plain.exited).toEqual({ exitCode: 3 });
+    // Whoever reads late gets all of it.
+    await new Promise((resolve) => setTimeout(resolve, 50));
     expect(await text(plain.stdout)).toBe("typed");
     expect(await text(plain.stderr ?? plain.stdout)).toBe("problem\n");
-    expect(await plain.exited).toEqual({ exitCode: 3 });
     const show = "process.stdout.on('resize', () => process.exit(process.stdout.columns))";
     const argv = [
       "node",
