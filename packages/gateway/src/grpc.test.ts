@@ -131,16 +131,20 @@ test("a client of HTTP/2 reaches Pods of HTTP/1.1 on the same port", async () =>
   expect(body).toBe("1.1");
 });
 
-test("a connection whose first bytes are received one by one is understood", async () => {
-  const head = "PROPFIND / HTTP/1.1\r\nhost: none.default.localhost\r\nconnection: close\r\n\r\n";
+test.each([
+  ["PROPFIND /", 404],
+  ["PRI /", 400],
+  ["PRI * HTTP/2.0?", 400],
+])("a request of HTTP/1.1 that begins with %s is one, byte by byte", async (begin, status) => {
+  const head = `${begin} HTTP/1.1\r\nhost: none.default.localhost\r\nconnection: close\r\n\r\n`;
   const socket = await bench.raw();
   let text = "";
   socket.on("data", (chunk: Buffer) => (text += chunk.toString()));
   const ended = once(socket, "end");
   for (const byte of head) {
-    socket.write(byte);
+    if (socket.writable) socket.write(byte);
     await new Promise((resolve) => setImmediate(resolve));
   }
   await ended;
-  expect(text).toMatch(/^HTTP\/1\.1 404 /);
+  expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });

@@ -1,10 +1,8 @@
 import { type Socket } from "node:net";
 import { type Clock } from "@spry/kube";
 
-/** HTTP/2 with prior knowledge begins with it (RFC 9113 section 3.4); no request of HTTP/1.1 does. */
+/** HTTP/2 with prior knowledge begins with it (RFC 9113 section 3.4); a request of HTTP/1.1 may begin like it, but not with all of it. */
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-/** `PRI` and a space: methods of HTTP/1.1 may begin with `PR`. */
-const deciding = 4;
 
 export interface Protocols {
   first: (socket: Socket) => void;
@@ -35,9 +33,9 @@ export function createProtocolChoice(
       const destroy = () => void socket.destroy();
       const read = (chunk: Buffer) => {
         head = head.length === 0 ? chunk : Buffer.concat([head, chunk]);
-        const length = Math.min(head.length, deciding);
+        const length = Math.min(head.length, preface.length);
         const isPreface = preface.subarray(0, length).equals(head.subarray(0, length));
-        if (isPreface && length < deciding) return;
+        if (isPreface && length < preface.length) return;
         decided();
         socket.pause();
         socket.unshift(head);
