@@ -1,6 +1,12 @@
 /** Metrics of a Function, sampled while they are shown. */
 import { type Signal, signal } from "@preact/signals";
-import { type KubeObject, quantityValue, type Resource } from "@spry/kube/browser";
+import {
+  isForbidden,
+  isNotFound,
+  type KubeObject,
+  quantityValue,
+  type Resource,
+} from "@spry/kube/browser";
 import { labels } from "@spry/function/browser";
 import { asUser, client } from "../api/client.ts";
 import { type Counters, noRates, type Rates, ratesOf } from "./rates.ts";
@@ -8,10 +14,11 @@ import { type Counters, noRates, type Rates, ratesOf } from "./rates.ts";
 export interface Sample extends Rates {
   /** Seconds since 1970. */
   time: number;
-  /** Cores and MiB, for all Pods together. */
+  /** Cores and MiB, for all Pods together; null where nothing serves `metrics.k8s.io`. */
   cpu: number | null;
   memory: number | null;
-  pods: number | null;
+  /** Those that run. */
+  pods: number;
 }
 
 interface PodMetrics extends KubeObject {
@@ -32,6 +39,8 @@ const maxSamples = 1_800;
 
 class Sampler {
   readonly samples: Signal<Sample[]> = signal([]);
+  /** Why CPU and memory are not known, where that will not change by itself. */
+  readonly usageProblem: Signal<string | undefined> = signal(undefined);
   readonly #target: { namespace: string; name: string };
   #before: { time: number; counters: Counters } | undefined;
 
@@ -39,11 +48,12 @@ class Sampler {
     this.#target = target;
   }
 
-  start(): () => void {
+  /** Samples until the returned function is called. `running` returns the number of Pods that run at that moment. */
+  start(running: () => number): () => void {
     let timer: ReturnType<typeof setTimeout>;
     let isOver = false;
     const run = async () => {
-      await this.#sample();
+      await this.#sample(running);
       if (!isOver) timer = setTimeout(() => void run(), everyMs);
     };
     void run();
@@ -53,14 +63,14 @@ class Sampler {
     };
   }
 
-  async #sample(): Promise<void> {
+  async #sample(running: () => number): Promise<void> {
     const [counters, usage] = await Promise.all([this.#counters(), this.#usage()]);
     const time = Date.now() / 1000;
     const rates = counters && ratesOf(this.#before, { time, counters });
     this.#before = counters && { time, counters };
     this.samples.value = [
       ...this.samples.value.slice(1 - maxSamples),
-      { time, ...noRates, ...rates, ...usage },
+      { time, ...noRates, ...rates, ...usage, pods: running() },
     ];
   }
 
@@ -74,7 +84,7 @@ class Sampler {
     }
   }
 
-  async #usage(): Promise<Pick<Sample, "cpu" | "memory" | "pods">> {
+  async #usage(): Promise<Pick<Sample, "cpu" | "memory">> {
     const { namespace, name } = this.#target;
     try {
       const labelSelector = `${labels.functionName}=${name}`;
@@ -83,11 +93,21 @@ class Sampler {
         items
           .flatMap(({ containers }) => containers)
           .reduce((all, { usage }) => all + quantityValue(usage[key]), 0);
-      return { cpu: sum("cpu"), memory: sum("memory") / 1024 ** 2, pods: items.length };
-    } catch {
-      return { cpu: null, memory: null, pods: null };
+      this.usageProblem.value = undefined;
+      return { cpu: sum("cpu"), memory: sum("memory") / 1024 ** 2 };
+    } catch (error) {
+      this.usageProblem.value = problemOf(error);
+      return { cpu: null, memory: null };
     }
   }
+}
+
+/** A cluster without a metrics server forbids it to users who have rights in some namespaces only. */
+function problemOf(error: unknown): string | undefined {
+  if (isNotFound(error)) return "this cluster has no metrics server (metrics.k8s.io)";
+  if (isForbidden(error))
+    return "you may not read metrics.k8s.io here, or this cluster has no metrics server";
+  return undefined;
 }
 
 const samplers = new Map<string, Sampler>();

@@ -1,4 +1,4 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { type Sample, samplerOf } from "../../state/samples.ts";
 import { info } from "../../state/info.ts";
 import { Chart } from "../../ui/chart.tsx";
@@ -49,7 +49,9 @@ const panels: Panel[] = [
 export function MetricsTab({ fn, pods }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
   const sampler = samplerOf({ namespace, name });
-  useEffect(() => sampler.start(), [sampler]);
+  const running = useRef(0);
+  running.current = pods.filter(({ status }) => status?.phase === "Running").length;
+  useEffect(() => sampler.start(() => running.current), [sampler]);
   const samples = sampler.samples.value;
   const times = samples.map(({ time }) => time);
   return (
@@ -59,6 +61,8 @@ export function MetricsTab({ fn, pods }: TabProps) {
         {info.value?.hasMetrics
           ? "Requests are those through the gateway, by its own clock."
           : "Requests are counted by a gateway, and this dashboard has none to ask: CPU, memory and Pods are shown."}
+        {sampler.usageProblem.value &&
+          ` CPU and memory are unknown: ${sampler.usageProblem.value}.`}
       </p>
       <div class="charts">
         {panels.map(({ title, lines, unit, digits }) => (
