@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { failsInKubernetes } from "../support/kubernetes-failures.ts";
 import { functionManifest, Platform } from "../support/platform.ts";
 import { processesOf } from "../support/processes.ts";
 import { seeded } from "../support/seeded.ts";
@@ -134,8 +135,7 @@ test(
 function complaint({ status, text, hung }: RawResponse, mayAnswer: number[]): string | undefined {
   if (hung) return "no response, and no end, within 30 s";
   if (text !== "" && status === 0) return "not a response";
-  // Kubernetes responds in the same way.
-  if (status === 500 && text.includes("resourceVersion: Invalid value")) return undefined;
+  if (status === 500 && failsInKubernetes.test(text)) return undefined;
   if (status >= 500 && !mayAnswer.includes(status)) return `answered ${status}`;
   const inside =
     /node:internal|node_modules|\.[cm]?[tj]s:\d+|(Type|Range|Reference|Syntax)Error\b|Cannot read prop|is not a function/;

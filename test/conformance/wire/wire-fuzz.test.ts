@@ -8,6 +8,7 @@ import { resources, silentLogger, type Transport } from "@spry/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Harness, startHarness } from "../harness.ts";
 import { type Answer, type Credentials, exchange, type Step } from "./exchange.ts";
+import { failsInKubernetes } from "../../support/kubernetes-failures.ts";
 import { Random } from "./random.ts";
 import { patches } from "./patches.ts";
 import { type Family, requests } from "./requests.ts";
@@ -45,10 +46,6 @@ async function state(): Promise<string> {
   return answer.text();
 }
 
-/** What kube-apiserver, too, answers with 500, in these words. */
-const explained =
-  /failed to create typed patch object|unknown patch type|does not contain declared merge key|strconv.ParseUint/;
-
 interface Played {
   answers: Answer[];
   before: string;
@@ -82,12 +79,14 @@ async function problemsOf(family: string, random: Random): Promise<object[]> {
     const { answers, before, after } = played;
     for (const [index, { statuses, text, took }] of answers.entries()) {
       const sent = all[index]?.map((step) => (Buffer.isBuffer(step) ? shown(step) : step));
-      if (statuses.some((each) => each >= 500) && !explained.test(text))
+      if (statuses.some((each) => each >= 500) && !failsInKubernetes.test(text))
         problems.push({ family, sent, failed: shown(text) });
       if (took > slowMs) problems.push({ family, sent, took });
     }
     if (hasWrittenRefused(played)) problems.push({ family, before, after });
-    problems.push(...failures.splice(0).filter((each) => !explained.test(JSON.stringify(each))));
+    problems.push(
+      ...failures.splice(0).filter((each) => !failsInKubernetes.test(JSON.stringify(each))),
+    );
   }
   const ready = "GET /readyz HTTP/1.1\r\nhost: k\r\nconnection: close\r\n\r\n";
   const { statuses } = await exchange(credentials, [Buffer.from(ready)]);
