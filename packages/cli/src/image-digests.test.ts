@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtempSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createApiServer } from "@spry/apiserver";
@@ -12,7 +15,7 @@ import {
   RegistryClient,
 } from "@spry/image";
 import { KubeClient, ManualClock, resources } from "@spry/kube";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createDigestResolver, type DigestResolverOptions } from "./image-digests.ts";
 
 const login: Login = { username: "shop", password: "shop's own" };
@@ -104,3 +107,35 @@ test("on a cluster, no request goes to an address that is internal to the contro
   const resolve = resolverWith({ mayUseLoopback: false, plain: () => [] });
   expect(await resolve(image, podsWith({ imagePullSecrets: [{ name: "login" }] }))).toBeUndefined();
 });
+
+test.each(["for a token", "by a redirect"])(
+  "a registry leads to nothing else on this machine: %s",
+  async (how) => {
+    let asked = 0;
+    const other = await listening("127.0.0.2", (response) => {
+      asked++;
+      response.end(JSON.stringify({ token: "x" }));
+    });
+    const hostile = await listening("127.0.0.1", (response) => {
+      const headers =
+        how === "for a token"
+          ? { "www-authenticate": `Bearer realm="${other}/shutdown?now",service="x"` }
+          : { location: `${other}/shutdown?now` };
+      response.writeHead(how === "for a token" ? 401 : 307, headers).end();
+    });
+    const host = new URL(hostile).host;
+    expect(await resolverWith()(`${host}/a:1`, podsWith({}))).toBeUndefined();
+    expect(asked).toBe(0);
+  },
+);
+
+async function listening(
+  host: string,
+  answer: (response: ServerResponse) => void,
+): Promise<string> {
+  const server = createServer((_request, response) => answer(response));
+  server.listen(0, host);
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  return `http://${host}:${(server.address() as AddressInfo).port}`;
+}

@@ -1,4 +1,3 @@
-import { lookup } from "node:dns/promises";
 import { parseImageName, RegistryClient } from "@spry/image";
 import { type Clock, type KubeClient, pullCredentials } from "@spry/kube";
 import { type DigestResolver } from "@spry/serving";
@@ -16,7 +15,10 @@ export interface DigestResolverOptions {
   mirrors?: Readonly<Record<string, { url: string }>>;
   /** Hosts that are spoken to without TLS. */
   plain?: () => readonly string[];
-  /** False on a cluster: the node pulls the image, so a loopback address of the controller's own Pod cannot be the registry. */
+  /**
+   * False on a cluster: the node pulls the image, so the registry cannot be this Pod itself, its node or a cloud's metadata
+   * service.
+   */
   mayUseLoopback: boolean;
   clock: Clock;
 }
@@ -32,7 +34,10 @@ export function createDigestResolver(options: DigestResolverOptions): DigestReso
 
   const resolve: DigestResolver = async (image, pods) => {
     const name = parseImageName(image);
-    if (!mirrors[name.host] && !mayUseLoopback) await assertNotInternal(name.host);
+    const { hostname: own } = new URL(`https://${name.host}`);
+    // Where the registry sends us, to an authorization service for example, is its choice, and not ours.
+    const mayReach = (address: string, hostname: string) =>
+      (mayUseLoopback && hostname === own.replace(/^\[|\]$/g, "")) || !isInternal(address);
     const credentials = await pullCredentials(client, pods);
     const loginAt = (host: string) => credentials?.find(host, name.repository);
     const registry = new RegistryClient({
@@ -40,6 +45,7 @@ export function createDigestResolver(options: DigestResolverOptions): DigestReso
       credentials: loginAt,
       plain: plain(),
       attempts: 2,
+      ...(mirrors[name.host] ? {} : { mayReach }),
     });
     const { digest } = await registry.getManifest(name, { signal: AbortSignal.timeout(timeoutMs) });
     return `${name.host}/${name.repository}@${digest}`;
@@ -58,12 +64,4 @@ export function createDigestResolver(options: DigestResolverOptions): DigestReso
       return undefined;
     }
   };
-}
-
-/** Throws where a registry's host (with a port, perhaps) leads to this Pod itself, its node or a cloud's metadata. */
-async function assertNotInternal(host: string): Promise<void> {
-  const { hostname } = new URL(`https://${host === "docker.io" ? "registry-1.docker.io" : host}`);
-  const addresses = await lookup(hostname.replace(/^\[|\]$/g, ""), { all: true });
-  if (addresses.some(({ address }) => isInternal(address)))
-    throw new Error(`${host} leads to an internal address`);
 }

@@ -1,5 +1,5 @@
 import { isLoopback } from "../image-name.ts";
-import { type HttpRequest, readAll, send } from "./http.ts";
+import { type HttpRequest, type MayReach, readAll, send } from "./http.ts";
 import { RegistryError } from "./registry-error.ts";
 
 /** Who somebody is at a registry: by a password, or by what a sign-in there has left. */
@@ -32,6 +32,14 @@ export function basicAuthorization(credentials: Credentials | undefined): string
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 }
 
+/** How the authorization service of a registry is reached. */
+export interface TokenWay {
+  /** The registry's own. */
+  origin: string;
+  certificates?: ((host: string) => string | undefined) | undefined;
+  mayReach?: MayReach | undefined;
+}
+
 /**
  * Gets a token for scopes, by the protocols that the distribution project documents: "Token Authentication
  * Specification" with a password or with nothing, "OAuth2 Token Authentication" (grant `refresh_token`) with an identity token.
@@ -40,16 +48,18 @@ export async function fetchToken(
   challenge: Challenge,
   scopes: readonly string[],
   credentials: Credentials | undefined,
-  certificates?: (host: string) => string | undefined,
+  { origin, certificates, mayReach }: TokenWay,
 ): Promise<{ token: string; expiresInMs: number }> {
   const { realm = "", service } = challenge.parameters;
   if (!URL.canParse(realm))
     throw new Error("asking for a token: the registry named no valid realm");
   const url = new URL(realm);
-  if (url.protocol !== "https:" && !isLoopback(url.host))
+  // A registry elsewhere has no business with what listens on this machine.
+  const isLocal = isLoopback(url.host) && isLoopback(new URL(origin).host);
+  if (url.protocol !== "https:" && !isLocal)
     throw new Error(`asking for a token: ${url.host} is not reached by TLS`);
   const ca = certificates?.(url.host);
-  const answer = await send({ ...tokenRequest(url, service, scopes, credentials), ca });
+  const answer = await send({ ...tokenRequest(url, service, scopes, credentials), ca, mayReach });
   const body = await readAll(answer, 256 * 1024);
   const status = answer.statusCode ?? 0;
   if (status !== 200)

@@ -1,7 +1,7 @@
-import { lookup } from "node:dns";
+import { lookup, type LookupAddress } from "node:dns";
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { type Agent as HttpsAgent } from "node:https";
-import { type LookupFunction } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { RegistryError } from "./registry-error.ts";
@@ -23,7 +23,14 @@ export interface HttpRequest {
   signal?: AbortSignal | undefined;
   /** Certificates (PEM) of a private authority to trust beside the public ones. */
   ca?: string | undefined;
+  mayReach?: MayReach | undefined;
 }
+
+/**
+ * Whether an address may be connected to, on behalf of whoever named the host (without brackets and port). The address that is
+ * checked is the one that is connected to, and no connection of other requests is used.
+ */
+export type MayReach = (address: string, hostname: string) => boolean;
 
 /** No byte in either direction for so long means that the other side is gone. */
 const idleTimeoutMs = 30_000;
@@ -50,11 +57,13 @@ async function exchange({
   body,
   signal,
   ca,
+  mayReach,
 }: HttpRequest): Promise<IncomingMessage> {
   const secure = url.protocol === "https:";
   // TLS is only loaded where a registry needs it: a loopback registry never does.
   const transport = secure ? (await import("node:https")).default : http;
   const hostname = addressOf(url.hostname);
+  if (mayReach && isIP(hostname) && !mayReach(hostname, hostname)) throw internalAddress(hostname);
   const content = body?.open();
   const outgoing = transport.request({
     method,
@@ -68,8 +77,9 @@ async function exchange({
       ...headers,
       ...(body ? { "content-length": body.size } : {}),
     },
-    agent: secure ? await secureAgent(ca) : plainAgent,
+    agent: secure ? await secureAgent(ca, mayReach !== undefined) : mayReach ? false : plainAgent,
     ...(hostname.endsWith(".localhost") ? { lookup: lookupLocalhost } : {}),
+    ...(mayReach && { lookup: guarded(mayReach) }),
     ...(secure && url.hostname.endsWith("localhost") ? { servername: url.hostname } : {}),
     ...(signal ? { signal } : {}),
   });
@@ -93,22 +103,40 @@ async function exchange({
 const secureAgents = new Map<string, HttpsAgent>();
 
 /** One for each authority: connections are kept, and must not be mistaken for each other. */
-async function secureAgent(ca: string | undefined): Promise<HttpsAgent> {
-  const known = secureAgents.get(ca ?? "");
+async function secureAgent(ca: string | undefined, isAlone: boolean): Promise<HttpsAgent> {
+  const known = isAlone ? undefined : secureAgents.get(ca ?? "");
   if (known) return known;
   const [{ Agent }, { getCACertificates }] = await Promise.all([
     import("node:https"),
     import("node:tls"),
   ]);
   const agent = new Agent({
-    keepAlive: true,
+    keepAlive: !isAlone,
     maxSockets: 16,
     timeout: idleTimeoutMs,
     ...(ca === undefined ? {} : { ca: [...getCACertificates(), ca] }),
   });
-  secureAgents.set(ca ?? "", agent);
+  if (!isAlone) secureAgents.set(ca ?? "", agent);
   return agent;
 }
+
+const internalAddress = (hostname: string) => new Error(`${hostname} leads to an internal address`);
+
+/** Resolves a name to all of its addresses, and fails if one of them may not be reached. */
+const guarded =
+  (mayReach: MayReach): LookupFunction =>
+  (hostname, options, callback) => {
+    const resolve = hostname.endsWith(".localhost") ? lookupLocalhost : lookup;
+    resolve(hostname, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, "");
+      const addresses = found as LookupAddress[];
+      const [first] = addresses;
+      if (!first || addresses.some(({ address }) => !mayReach(address, hostname)))
+        return callback(internalAddress(hostname), "");
+      if (options.all) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
 
 function addressOf(hostname: string): string {
   if (hostname === "localhost") return "127.0.0.1";

@@ -5,8 +5,9 @@ import {
   type Credentials,
   fetchToken,
   parseChallenge,
+  type TokenWay,
 } from "./authorization.ts";
-import { type Body, describeUrl, readAll, send } from "./http.ts";
+import { type Body, describeUrl, type MayReach, readAll, send } from "./http.ts";
 import { RegistryError } from "./registry-error.ts";
 
 /** Where a registry really is, and who we are there. */
@@ -33,6 +34,8 @@ export interface RegistryClientOptions {
    * is not the last attempt. Default none.
    */
   patienceMs?: number;
+  /** Which addresses are connected to, redirects and authorization services included. Default all. */
+  mayReach?: MayReach;
 }
 
 interface Call {
@@ -101,13 +104,13 @@ export class RegistryConnection {
     const url = typeof to === "string" ? new URL(`/v2/${name.repository}/${to}`, home) : to;
     const { origin } = new URL(home);
     const credentials = await this.#credentialsOf(name.host);
-    const { certificates } = this.#options;
+    const { certificates, mayReach } = this.#options;
     const tokenKey = `${home} ${call.scopes.join(" ")}`;
     const token = this.#tokens.get(tokenKey);
     let authorization = basicAuthorization(credentials);
     if (token && token.until > Date.now()) authorization = token.authorization;
 
-    let answer = await follow(method, url, call, { origin, authorization, certificates });
+    let answer = await follow(method, url, call, { origin, authorization, certificates, mayReach });
     this.#hasAnswered = true;
     const challenge =
       answer.statusCode === 401
@@ -115,12 +118,16 @@ export class RegistryConnection {
         : undefined;
     if (challenge?.scheme === "bearer") {
       answer.resume();
-      const fetched = await fetchToken(challenge, call.scopes, credentials, certificates);
+      const fetched = await fetchToken(challenge, call.scopes, credentials, {
+        origin,
+        certificates,
+        mayReach,
+      });
       authorization = `Bearer ${fetched.token}`;
       // Ten seconds early, so that it does not run out on the way.
       const until = Date.now() + fetched.expiresInMs - 10_000;
       this.#tokens.set(tokenKey, { authorization, until });
-      answer = await follow(method, url, call, { origin, authorization, certificates });
+      answer = await follow(method, url, call, { origin, authorization, certificates, mayReach });
     }
     if (call.expect.includes(answer.statusCode ?? 0)) return answer;
     throw await errorOf(answer, method, url);
@@ -159,11 +166,8 @@ async function follow(
     origin,
     authorization,
     certificates,
-  }: {
-    origin: string;
-    authorization: string | undefined;
-    certificates: ((host: string) => string | undefined) | undefined;
-  },
+    mayReach,
+  }: TokenWay & { authorization: string | undefined },
 ): Promise<IncomingMessage> {
   const redirects = method === "GET" || method === "HEAD" ? [301, 302, 303, 307, 308] : [307, 308];
   for (let at = url, hops = 0; ; hops++) {
@@ -175,6 +179,7 @@ async function follow(
       body,
       signal,
       ca: certificates?.(at.host),
+      mayReach,
     });
     const { location } = answer.headers;
     if (!redirects.includes(answer.statusCode ?? 0) || !location) return answer;
