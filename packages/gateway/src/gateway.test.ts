@@ -210,6 +210,18 @@ describe("an answer of the gateway's own", () => {
     expect(pod?.seen).toHaveLength(1);
   });
 
+  test("is retried once its Pod's process has ended, which may break two connections", async () => {
+    let left = 2;
+    const [pod] = await running((request, response) => {
+      if (left-- > 0) request.socket.destroy();
+      else response.end("restarted");
+    });
+    expect(await bench.call()).toMatchObject({ status: 200, body: "restarted" });
+    left = 3;
+    expect(await bench.call()).toMatchObject({ status: 502 });
+    expect(pod?.seen).toHaveLength(6);
+  });
+
   test("is 502 when no Pod accepts connections", async () => {
     const [pod] = await running((_, response) => response.end());
     await pod?.stop();

@@ -11,7 +11,7 @@ export interface FailedAttempt {
   /** Whether the Pod is no longer among its destination's addresses. */
   isRetired: boolean;
   isBodyReplayable: boolean;
-  /** Connections of this request that broke before this one. */
+  /** Connections of this request that broke before this one, by another end than that of this Pod's process (`Breaks`). */
   earlierBreaks: number;
 }
 

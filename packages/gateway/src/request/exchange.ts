@@ -1,4 +1,5 @@
 import { type Duplex } from "node:stream";
+import { sleep } from "@spry/kube";
 import { type Destination } from "../activation/destination.ts";
 import { peerHeaders, refusedHeader } from "../admission/peer-requests.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type ResponseReceiver,
 } from "../attempt/attempt.ts";
 import { Backend } from "../attempt/backend.ts";
+import { Breaks } from "../attempt/breaks.ts";
 import { isBroken, mayRetry } from "../attempt/retry.ts";
 import { hasBody } from "../http/client-side.ts";
 import {
@@ -30,6 +32,8 @@ import { type Passage, type RequestDeps } from "./passage.ts";
 import { type HeldBody, Placement } from "./placement.ts";
 import { collectBody, maxReplayableBytes, RequestBody } from "./request-body.ts";
 
+/** Of a failure that is no broken connection. */
+const none = { earlier: 0, pauseMs: 0 };
 /** For the way to a gateway that admits, and back. */
 const peerGraceMs = 2_000;
 
@@ -47,7 +51,7 @@ export class Exchange implements ResponseReceiver {
   /** Of the memory budget, in its route's name: what is kept of its body. */
   #bodyBytes = 0;
   #attempt: Attempt | undefined;
-  #breaks = 0;
+  readonly #breaks = new Breaks();
   #isTunnel = false;
   #isOver = false;
   #cancelLimit = () => {};
@@ -220,15 +224,15 @@ export class Exchange implements ResponseReceiver {
   }
 
   failed(failure: AttemptFailure): void {
-    if (isBroken(failure) && this.#attempt) this.#noteBreak(this.#attempt.backend);
+    const broke =
+      isBroken(failure) && this.#attempt ? this.#noteBreak(this.#attempt.backend) : none;
     const body = this.#body;
     const isStreamed = body instanceof RequestBody;
-    if (isStreamed && body.isTooLarge) {
+    if (isStreamed && body.isTooLarge)
       return this.#respond(bodyTooLarge(this.#deps.settings.maxRequestBytes));
-    }
     const isBodyReplayable = !isStreamed || body.isReplayable;
-    if (mayRetry({ ...failure, isBodyReplayable, earlierBreaks: this.#breaks })) {
-      this.#retry(failure).catch(() => this.#reply.breakOff());
+    if (mayRetry({ ...failure, isBodyReplayable, earlierBreaks: broke.earlier })) {
+      this.#retry(failure, broke.pauseMs).catch(() => this.#reply.breakOff());
       return;
     }
     const { key } = this.#destination;
@@ -251,14 +255,16 @@ export class Exchange implements ResponseReceiver {
     });
   }
 
-  #noteBreak({ address }: Backend): void {
+  #noteBreak({ address }: Backend): ReturnType<Breaks["note"]> {
     const { requestId: id, path, request } = this.#passage;
     this.#deps.broken.note(address, { id, method: request.method ?? "GET", path });
+    return this.#breaks.note(address, this.#deps.clock.now());
   }
 
-  async #retry({ wasSent }: AttemptFailure): Promise<void> {
+  async #retry({ wasSent }: AttemptFailure, pauseMs: number): Promise<void> {
     this.#deps.metrics.retried++;
-    if (wasSent) this.#breaks++;
+    if (pauseMs > 0) await sleep(this.#deps.clock, pauseMs);
+    if (this.#isOver) return;
     await this.#seekAgain(wasSent);
   }
 
