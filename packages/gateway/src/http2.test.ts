@@ -135,6 +135,12 @@ describe("a request over HTTP/2", () => {
     expect(received).toMatchObject({ headers: { ":status": 200 }, body: `POST / ${body.length}` });
   });
 
+  test("is answered with the bytes that the Pod has sent", async () => {
+    const bytes = Buffer.from("größer als Latin-1: €");
+    answer = (_request, response) => response.setHeader("content-length", bytes.length).end(bytes);
+    expect((await ask(open())).body).toBe(bytes.toString());
+  });
+
   test("has trailers, early hints, and no body where HTTP has none", async () => {
     answer = (_request, response) => {
       response.writeEarlyHints({ link: "</a.css>; rel=preload" });

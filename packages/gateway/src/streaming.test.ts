@@ -70,6 +70,49 @@ describe("a body", () => {
     expect(received.equals(sent)).toBe(true);
   });
 
+  const bytes = Buffer.from(Array.from({ length: 256 }, (_, at) => at));
+  test.each<[string, (response: http.ServerResponse) => unknown]>([
+    ["along with its head", (response) => response.setHeader("content-length", 256).end(bytes)],
+    [
+      "along with its head, in chunks",
+      (response) => response.writeHead(200) && response.end(bytes),
+    ],
+    [
+      "in pieces along with its head",
+      (response) => {
+        response.write(bytes.subarray(0, 9));
+        response.write(bytes.subarray(9));
+        response.end();
+      },
+    ],
+    [
+      "half of it along with its head",
+      (response) => {
+        response.setHeader("content-length", 256).write(bytes.subarray(0, 128));
+        setTimeout(() => response.end(bytes.subarray(128)), 20);
+      },
+    ],
+    [
+      "after its head",
+      (response) => {
+        response.flushHeaders();
+        setTimeout(() => response.end(bytes), 20);
+      },
+    ],
+    [
+      "along with its head and trailers",
+      (response) => {
+        response.writeHead(200, { trailer: "x-sum" }).write(bytes);
+        response.addTrailers({ "x-sum": "256" });
+        response.end();
+      },
+    ],
+  ])("that comes %s has the bytes that it had", async (_, answer) => {
+    await running((_request, response) => answer(response));
+    const received = await bodyOf(await responseTo(open().end()));
+    expect(received.equals(bytes)).toBe(true);
+  });
+
   test("that is small and never comes whole is answered 408, and its Pod is not bothered", async () => {
     await bench.close();
     bench = await startBench({ bodyStallMs: 100 });

@@ -80,7 +80,14 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   send(): void {
     const { method, path, headers, body, upgrade, limits } = this.#request;
-    const options: Dispatcher.DispatchOptions = { method, path, headers, body };
+    const options: Dispatcher.DispatchOptions & { servername: string } = {
+      method,
+      path,
+      headers,
+      body,
+      // Only for TLS, which is not spoken to Pods; without it undici looks for one in each request's Host.
+      servername: this.backend.address,
+    };
     if (upgrade !== undefined) options.upgrade = upgrade;
     if (limits?.idleMs !== undefined) options.bodyTimeout = limits.idleMs;
     // The limit of the attempt replaces that of the connection.

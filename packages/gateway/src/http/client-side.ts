@@ -40,6 +40,7 @@ export interface ClientResponse {
   write(chunk: Buffer): boolean;
   addTrailers(trailers: Record<string, string | string[] | undefined>): void;
   end(body?: string): unknown;
+  end(body: string, encoding: "latin1"): unknown;
   writeContinue(): void;
   writeEarlyHints(hints: Record<string, string | string[]>): void;
   /** Breaks it off, visibly for the client. */

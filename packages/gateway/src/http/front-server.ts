@@ -165,7 +165,8 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
       if (response.destroyed) return;
     }
     // What an APIRule exposes is open to everyone whom its rules admit.
-    if (!error && !passage.exposed) error = await refusalOf(passage, deps, connection);
+    const refusal = error || passage.exposed ? undefined : refusalOf(passage, deps, connection);
+    if (refusal) error = await refusal;
     if (!error && mayWait) {
       error = await passOn(passage, deps, calls);
       if (!error) return;

@@ -192,9 +192,9 @@ class Response implements ClientResponse {
     this.#response.addTrailers(trailers);
   }
 
-  end(body?: string): void {
+  end(body?: string, encoding: "utf8" | "latin1" = "utf8"): void {
     if (body === undefined) this.#response.end();
-    else this.#response.end(body);
+    else this.#response.end(body, encoding);
   }
 
   writeContinue(): void {

@@ -12,11 +12,16 @@ import { type Passage, type UpgradeSocket } from "./passage.ts";
 
 /** How long a client may go on sending a body that is not read any more. */
 const restMs = 1_000;
+/** A body of up to this size that is complete with its head is sent with it, in one piece. */
+const maxAtOnceBytes = 8 * 1024;
 
 /** What the client of one request receives: a Pod's response as it comes, or one of the gateway's own. */
 export class ClientReply {
   readonly #passage: Passage;
-  #hasWritten = false;
+  /** Whether its head has just been received: what else has come along with it is about to follow. */
+  #isBeginning = false;
+  /** The body's first piece, until it is known whether that is all of it. */
+  #first: Buffer | undefined;
   /** Of a response that may be a head alone. */
   #head: { status: number; headers: string[] } | undefined;
   #isOver = false;
@@ -51,8 +56,12 @@ export class ClientReply {
     }
     response.writeHead(status, out);
     // What has come along with the head is written with it; a body that comes later must not hold the head back.
+    this.#isBeginning = true;
     queueMicrotask(() => {
-      if (!this.#hasWritten && !this.#isOver) response.flushHeaders();
+      if (this.#isOver || !this.#isBeginning) return;
+      this.#isBeginning = false;
+      if (this.#first) this.#writeFirst();
+      else response.flushHeaders();
     });
   }
 
@@ -60,7 +69,12 @@ export class ClientReply {
   write(chunk: Buffer, onDrain: () => void): boolean {
     const { response } = this.#passage;
     this.#writeHeldHead();
-    this.#hasWritten = true;
+    if (this.#isBeginning && !this.#first && chunk.length <= maxAtOnceBytes) {
+      this.#first = chunk;
+      return true;
+    }
+    this.#isBeginning = false;
+    this.#writeFirst();
     if (response.write(chunk)) return true;
     response.once("drain", onDrain);
     return false;
@@ -76,11 +90,15 @@ export class ClientReply {
       return head.status;
     }
     this.#writeHeldHead();
-    for (const _ in trailers) {
-      response.addTrailers(trailers);
-      break;
+    const hasTrailers = Object.keys(trailers).length > 0;
+    if (this.#first && !hasTrailers) {
+      // With the head, a string is one system call; bytes are several pieces. Latin-1 keeps each byte as it is.
+      response.end(this.#first.toString("latin1"), "latin1");
+    } else {
+      this.#writeFirst();
+      if (hasTrailers) response.addTrailers(trailers);
+      response.end();
     }
-    response.end();
     return response.statusCode;
   }
 
@@ -124,6 +142,12 @@ export class ClientReply {
   /** The request has ended: nothing more is written. */
   close(): void {
     this.#isOver = true;
+  }
+
+  #writeFirst(): void {
+    const first = this.#first;
+    this.#first = undefined;
+    if (first) this.#passage.response.write(first);
   }
 
   #writeHeldHead(): void {
