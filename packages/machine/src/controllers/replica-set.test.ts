@@ -1,4 +1,5 @@
-import { controllerOf, resources } from "@spry/kube";
+import { setTimeout as pause } from "node:timers/promises";
+import { controllerOf, resources, type Transport } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { deploymentOf, eventually, podsOf } from "../testing.ts";
 import { namespace, startCluster } from "./testing.ts";
@@ -37,6 +38,37 @@ describe("a ReplicaSet", () => {
     });
   });
 
+  test("makes no Pod twice when the watch shows its Pods in the middle of a pass", async () => {
+    const late = lateWatch();
+    const client = await startCluster({ between: late.between });
+    const labels = { app: "web" };
+    const spec = { containers: [{ name: "main", image: "a:1" }] };
+    await client.create(resources.pods, { metadata: { namespace, name: "orphan", labels }, spec });
+    await eventually(() => Promise.resolve(expect(late.shown()).toContain("orphan")));
+    late.hold();
+    await client.create(resources.replicaSets, {
+      metadata: { namespace, name: "web" },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec },
+      },
+    });
+    await eventually(async () => {
+      expect(await podsOf(client, "web")).toHaveLength(2);
+      const { status } = await client.get(resources.replicaSets, { namespace, name: "web" });
+      expect(status?.observedGeneration).toBe(1);
+    });
+    // It is looked at again because of its status, and asks whether it still exists before it adopts the orphan again.
+    await pause(50);
+    late.release();
+    await eventually(async () => {
+      const { status } = await client.get(resources.replicaSets, { namespace, name: "web" });
+      expect(status?.replicas).toBe(2);
+    });
+    expect(late.created()).toBe(1);
+  });
+
   test("never makes more Pods than asked, however often it is changed", async () => {
     const client = await startCluster();
     await client.create(resources.deployments, deploymentOf("web", "a:1", { replicas: 1 }));
@@ -52,3 +84,43 @@ describe("a ReplicaSet", () => {
     expect(names.size).toBe(10);
   });
 });
+
+/** Between controllers and API server: holds what the watch of Pods shows, and meanwhile all reads of one ReplicaSet but the first. */
+function lateWatch() {
+  let opened = Promise.resolve();
+  let release = () => {};
+  let shown = "";
+  let created = 0;
+  let reads = 0;
+  const between =
+    (transport: Transport): Transport =>
+    async (request) => {
+      const { pathname, searchParams } = new URL(request.url);
+      const isOfPods = pathname.endsWith("/pods");
+      if (isOfPods && request.method === "POST") created++;
+      const isRead = request.method === "GET" && pathname.endsWith("/replicasets/web");
+      if (isRead && ++reads > 1) {
+        await opened;
+        // The watch comes first.
+        await pause(20);
+      }
+      const response = await transport(request);
+      if (!isOfPods || !searchParams.has("watch") || !response.body) return response;
+      const decoder = new TextDecoder();
+      const held = new TransformStream<Uint8Array, Uint8Array>({
+        async transform(chunk, controller) {
+          await opened;
+          shown += decoder.decode(chunk, { stream: true });
+          controller.enqueue(chunk);
+        },
+      });
+      return new Response(response.body.pipeThrough(held), response);
+    };
+  return {
+    between,
+    shown: () => shown,
+    created: () => created,
+    hold: () => (opened = new Promise((resolve) => (release = resolve))),
+    release: () => release(),
+  };
+}

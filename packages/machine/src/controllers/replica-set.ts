@@ -78,10 +78,11 @@ async function reconcileReplicaSet(
   const set = caches.replicaSets.get(key);
   const uid = set?.metadata.uid;
   if (!set || !uid) return;
-  const owned = await claimPods(context, set);
-  let failure: Error | undefined;
+  // Before its Pods are read: what the cache shows meanwhile would answer for Pods that are not among them.
   if (!expectations.fulfilled(uid, caches.pods.byIndex(byController, uid)))
     return { requeueAfterMs: expiryMs };
+  const owned = await claimPods(context, set);
+  let failure: Error | undefined;
   if (!set.metadata.deletionTimestamp)
     failure = await manageReplicas(context, expectations, set, owned.filter(isPodActive));
   const minReady = set.spec?.minReadySeconds ?? 0;

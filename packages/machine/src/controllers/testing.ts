@@ -17,11 +17,17 @@ import { startControllers } from "./start-controllers.ts";
 /** Where the tests of controllers put their objects. */
 export const namespace = "default";
 
+interface ClusterOptions {
+  clock?: Clock;
+  kubelet?: Transport;
+  rootCa?: string;
+  /** What is between the controllers and the API server. */
+  between?: (transport: Transport) => Transport;
+}
+
 /** Controllers on a real API server, without a node: the test plays the kubelet. */
-export async function startCluster(
-  options: { clock?: Clock; kubelet?: Transport; rootCa?: string } = {},
-) {
-  const { clock, kubelet, rootCa } = options;
+export async function startCluster(options: ClusterOptions = {}) {
+  const { clock, kubelet, rootCa, between = (transport) => transport } = options;
   const server = await createApiServer({ dataDir: ":memory:", kubelet: () => kubelet });
   const client = new KubeClient(server.transport());
   const ending = new AbortController();
@@ -30,7 +36,7 @@ export async function startCluster(
     await server.close();
   });
   await startControllers({
-    client,
+    client: new KubeClient(between(server.transport())),
     signal: ending.signal,
     ...(clock ? { clock } : {}),
     ...(rootCa ? { rootCa } : {}),
