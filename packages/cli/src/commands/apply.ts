@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { dump } from "js-yaml";
 import { defaultFunction, type Function, functions, validateFunction } from "@spry/function";
 import {
   apiVersionOf,
   isConflict,
+  isForbidden,
   isNotFound,
   type KubeClient,
   messageOf,
@@ -124,7 +126,7 @@ interface Stored {
 function filesOf({ filename = [] }: ApplyOptions): string[] {
   if (filename.length > 0) return filename;
   if (existsSync(kymaConfigName)) return [kymaConfigName];
-  throw new UserError("nothing to apply", "name a file or a directory with -f");
+  throw new UserError("nothing to apply", "name a file or a directory");
 }
 
 function assertOneOf(option: string, value: string, known: readonly string[]): void {
@@ -238,20 +240,38 @@ function checkFunction({ object, origin }: Manifest): void {
   );
 }
 
-async function exists(
+/** The object as it was; undefined where it did not exist, `null` where the user may not read it. */
+async function found(
   client: KubeClient,
   resource: Resource<UnknownObject>,
   { metadata: { name = "", namespace } }: UnknownObject,
-): Promise<boolean> {
+): Promise<UnknownObject | undefined | null> {
   const target = { name, ...(namespace !== undefined && { namespace }) };
-  return client.get(resource, target).then(
-    () => true,
-    (error: unknown) => {
-      if (isNotFound(error)) return false;
-      throw error;
-    },
-  );
+  try {
+    return await client.get(resource, target);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    if (isForbidden(error)) return null;
+    throw error;
+  }
 }
+
+/** In one word. A status that was written in between is no change of the user's. */
+function becameOf(before: UnknownObject | undefined | null, after: UnknownObject): string {
+  if (before === undefined) return "created";
+  if (before === null) return "applied";
+  const isSame =
+    before.metadata.resourceVersion === after.metadata.resourceVersion ||
+    (after.metadata.generation !== undefined &&
+      before.metadata.generation === after.metadata.generation &&
+      isDeepStrictEqual(marksOf(before), marksOf(after)));
+  return isSame ? "unchanged" : "changed";
+}
+
+const marksOf = ({ metadata: { labels = {}, annotations = {} } }: UnknownObject) => ({
+  labels,
+  annotations,
+});
 
 async function applyOne(
   client: KubeClient,
@@ -270,12 +290,12 @@ async function applyOne(
   const label = labelOf(object);
   options.family.adopt(manifest, object);
   try {
-    const before = options.onerror === "purge" ? await exists(client, resource, object) : true;
+    const before = await found(client, resource, object);
     const stored = await applyObject(client, resource, object, options);
     options.family.add(manifest, stored);
     options.stored.push({ resource, object: stored, isNew: !before });
     const { namespace: ns } = object.metadata;
-    const text = `${label} applied${options.dryRun ? " (dry run)" : ""}`;
+    const text = `${label} ${becameOf(before, stored)}${options.dryRun ? " (dry run)" : ""}`;
     options.progress.report({ event: "applied", object: label, namespace: ns }, text);
     return stored;
   } catch (error) {
