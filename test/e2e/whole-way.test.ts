@@ -56,6 +56,14 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
 
   test("init, and dev while the code is broken and repaired", async () => {
     expect(await typed("init dice")).toMatchObject({ code: 0 });
+    // Whatever Node.js the user has otherwise.
+    const bin = path.join(home, "bin");
+    mkdirSync(bin);
+    writeFileSync(path.join(bin, "node"), "#!/bin/sh\nexit 9\n", { mode: 0o755 });
+    const env = { PATH: `${bin}:${process.env["PATH"]}` };
+    const tests = inTerminal(["test", "dice"], { cwd: home, env });
+    expect(await tests.ended).toBe(0);
+    expect(tests.output()).toMatch(/pass 1\n/);
     const dev = inTerminal(["dev", "dice", "--port", "0"], {
       cwd: home,
       env: { KUBECONFIG: platform.kubeconfig },

@@ -14,7 +14,7 @@ const prompt = (question: string): string =>
 export async function confirm(question: string, isAgreed: boolean | undefined): Promise<void> {
   if (isAgreed) return;
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new UserError(`${question} This requires confirmation`, "add --yes");
+    throw new UserError(`this needs a confirmation: ${question}`, "add --yes to give it");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
     const answer = await lines.question(prompt(question));
