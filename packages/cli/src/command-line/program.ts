@@ -33,7 +33,7 @@ export function createProgram(): Command {
   addDirectoryCommands(program.commandsGroup("A directory:"));
   addFunctionCommands(program.commandsGroup("Functions:"));
   addConfigurationCommands(program.commandsGroup("Configuration and public hosts:"));
-  addEventCommands(program.commandsGroup("Events and calls that nobody waits for:"));
+  addEventCommands(program.commandsGroup("Events, asynchronous calls and schedules:"));
   addPlatformCommands(program.commandsGroup("The platform on this machine:"));
   addClusterCommands(program.commandsGroup("Clusters:"));
   addOtherCommands(program.commandsGroup("Help:"));

@@ -1,12 +1,9 @@
 import { existsSync } from "node:fs";
-import { isDeepStrictEqual } from "node:util";
 import { dump } from "js-yaml";
 import { defaultFunction, type Function, functions, validateFunction } from "@spry/function";
 import {
   apiVersionOf,
   isConflict,
-  isForbidden,
-  isNotFound,
   type KubeClient,
   messageOf,
   type Resource,
@@ -15,6 +12,7 @@ import {
 } from "@spry/kube";
 import { connect, type Connection, type GlobalOptions, readOptions, urlOf } from "../connection.ts";
 import { applyObject } from "../apply-object.ts";
+import { becameOf, found } from "../applied.ts";
 import { followUntilRunning, stillGoing } from "../follow.ts";
 import { ConfigFamily } from "../kyma/config-family.ts";
 import { kymaConfigName } from "../kyma/config-yaml.ts";
@@ -239,39 +237,6 @@ function checkFunction({ object, origin }: Manifest): void {
         .join("\n"),
   );
 }
-
-/** The object as it was; undefined where it did not exist, `null` where the user may not read it. */
-async function found(
-  client: KubeClient,
-  resource: Resource<UnknownObject>,
-  { metadata: { name = "", namespace } }: UnknownObject,
-): Promise<UnknownObject | undefined | null> {
-  const target = { name, ...(namespace !== undefined && { namespace }) };
-  try {
-    return await client.get(resource, target);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    if (isForbidden(error)) return null;
-    throw error;
-  }
-}
-
-/** In one word. A status that was written in between is no change of the user's. */
-function becameOf(before: UnknownObject | undefined | null, after: UnknownObject): string {
-  if (before === undefined) return "created";
-  if (before === null) return "applied";
-  const isSame =
-    before.metadata.resourceVersion === after.metadata.resourceVersion ||
-    (after.metadata.generation !== undefined &&
-      before.metadata.generation === after.metadata.generation &&
-      isDeepStrictEqual(marksOf(before), marksOf(after)));
-  return isSame ? "unchanged" : "changed";
-}
-
-const marksOf = ({ metadata: { labels = {}, annotations = {} } }: UnknownObject) => ({
-  labels,
-  annotations,
-});
 
 async function applyOne(
   client: KubeClient,
