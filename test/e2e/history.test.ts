@@ -51,7 +51,7 @@ describe("an inline Function", () => {
     const builds = await jobsOf("dice");
     const begin = performance.now();
     const { stderr } = await rollback("dice", "--no-wait");
-    expect(stderr).toContain("function/dice rolled back to revision 1 (nodejs24, inline sha256:");
+    expect(stderr).toContain("function/dice rolled back to version 1 (nodejs24, inline sha256:");
     const applied = performance.now();
     await answers("dice", "one");
     const end = performance.now();
@@ -81,14 +81,14 @@ describe("an inline Function", () => {
     const { stdout } = await platform.spry(["history", "crashing"]);
     expect(stdout).toMatch(/^2 .*never ready$/m);
     const { stderr } = await rollback("crashing");
-    expect(stderr).toContain("rolled back to revision 1");
+    expect(stderr).toContain("rolled back to version 1");
     await answers("crashing", "works");
     await platform.k("delete function crashing --timeout=60s");
   });
 
   test("goes back and forth, and an apply afterwards has no conflict", async () => {
-    const { stderr } = await rollback("dice", "--to", "2");
-    expect(stderr).toMatch(/revision 4 serves after [\d.]+ s/);
+    const { stderr } = await rollback("dice", "2");
+    expect(stderr).toMatch(/version 4 serves after [\d.]+ s/);
     await answers("dice", "two");
     const manifest = functionManifest("dice", answering("three"));
     const { code, stderr: applied } = await platform.spry(["apply", "-f", "-"], manifest);

@@ -49,7 +49,7 @@ interface Row {
 
 const continues = (name: string) =>
   new RegExp(
-    `interrupted: the platform continues, and\\s+spry describe ${name} -n default\\s+shows its state`,
+    `interrupted: the platform continues, and\\s+npx spry describe ${name} -n default\\s+shows its state`,
   );
 const rows: Record<string, Row> = {
   deploy: { args: ["deploy", "slow"], at: /… (?:build|running):/, says: continues("slow") },

@@ -45,6 +45,15 @@ describe("a Function with three revisions as a Deployment", () => {
     expect(await shares("old-dice", 3)).toEqual({ one: 3 });
   });
 
+  test.each(["50", "1=50,50=50"])("a revision that does not exist gets none: %s", async (text) => {
+    const refused = await platform.spry(["traffic", "dice", text]);
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("Function dice has no revision 50; it has "),
+    });
+    await answers("old-dice", "one");
+  });
+
   test("moves shares under load without losing a request", async () => {
     const load = new Load(platform.gateway, "dice.default.localhost");
     load.start(100);

@@ -37,7 +37,7 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     ["deploy broken", /broken\/package\.json is not valid JSON.*line 1.*a comma too many/s],
     ["deploy empty", /empty has no handler for the runtime.*spry init DIR/s],
     ["dev empty --port 70000", /70000 is not a valid port/],
-    ["logs", /missing required argument 'name'\n\(see spry logs --help\)/],
+    ["logs", /missing required argument 'name'\n\(see npx spry logs --help\)/],
     ["build empty", /required option '-t, --tag <image>' not specified/],
     ["expose a b c d", /too many arguments/],
     ["explain spec.nope", /the field spec\.nope does not exist\n +fields here: /],
@@ -56,6 +56,14 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
 
   test("init, and dev while the code is broken and repaired", async () => {
     expect(await typed("init dice")).toMatchObject({ code: 0 });
+    // Whatever Node.js the user has otherwise.
+    const bin = path.join(home, "bin");
+    mkdirSync(bin);
+    writeFileSync(path.join(bin, "node"), "#!/bin/sh\nexit 9\n", { mode: 0o755 });
+    const env = { PATH: `${bin}:${process.env["PATH"]}` };
+    const tests = inTerminal(["test", "dice"], { cwd: home, env });
+    expect(await tests.ended).toBe(0);
+    expect(tests.output()).toMatch(/pass 1\n/);
     const dev = inTerminal(["dev", "dice", "--port", "0"], {
       cwd: home,
       env: { KUBECONFIG: platform.kubeconfig },
@@ -82,8 +90,14 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     const first = await typed("deploy dice");
     expect(first).toMatchObject({
       code: 0,
-      output: expect.stringMatching(/http:\/\/dice\.default/),
+      output: expect.stringMatching(
+        /version 1 serves\nhttp:\/\/dice\.default[^]*\nNext:\n\n {2}npx spry logs -f dice +# what/,
+      ),
     });
+    expect((await typed("logs dice")).output).toMatch(/^dice has written nothing yet; `npx spry/);
+    const again = await typed("deploy dice");
+    expect(again.output).toMatch(/files, unchanged\n[^]*\nversion 1 serves, as before\nhttp/);
+    expect(again.output).not.toContain("Next:");
     edit("Response.json(", "Response.json(;");
     expect(await typed("deploy dice")).toMatchObject({
       code: 1,
@@ -96,21 +110,39 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     expect(failed.output).toMatch(/version 2 of dice failed: handler\.ts:8: Error: the database/);
     expect(failed.output.replaceAll(/\s+/g, " ")).toContain("version 1 still serves");
     for (const wayOut of ["logs", "describe", "rollback"])
-      expect(failed.output).toContain(`spry ${wayOut} dice -n default`);
+      expect(failed.output).toContain(`npx spry ${wayOut} dice -n default`);
     expect(await platform.call("dice.default")).toMatchObject({ status: 200 });
+  });
+
+  test("an error that the handler prints is in its own files, in the log of a Function", async () => {
+    const code = readFileSync(handler, "utf8");
+    const prints = 'console.error("seen:", new Error("no database"));';
+    edit(`${mistake}\n`, "");
+    edit("return Response", `${prints} return Response`);
+    const deployed = await typed("deploy dice");
+    expect(deployed.output).toMatch(
+      /✔ build: [^\n]+\n {2}… running: [^\n]+\n {2}✔ running: [^\n]+\nversion 3 serves; `npx spry rollback dice` returns to version 1\n/,
+    );
+    expect((await typed("invoke dice ?name=you")).output).toBe('{"message":"Hello, you!"}\n');
+    // While the instance of the version before ends, each line has its instance's name.
+    const logged = (await typed("logs dice")).output.replaceAll(/^\[dice-\S+\] /gm, "");
+    expect(logged).toBe("seen: Error: no database\n    at Object.fetch (handler.ts:5:28)\n");
+    // What the rows below are about.
+    writeFileSync(handler, code);
+    expect((await typed("deploy dice")).output).toMatch(/version 4 of dice failed/);
   });
 
   test("describe, logs, get and history say what has happened", async () => {
     const described = await typed("describe dice");
     expect(described).toMatchObject({ code: 0 });
-    expect(described.output).toMatch(/Status: +Failed, version 1 serves/);
-    expect(described.output).toMatch(/Problem:\n {2}version 2 of dice failed: handler\.ts:8/);
+    expect(described.output).toMatch(/Status: +Failed, version 3 serves/);
+    expect(described.output).toMatch(/Problem:\n {2}version 4 of dice failed: handler\.ts:8/);
     expect((await typed("logs dice")).output).toContain("set DATABASE_URL first");
     expect((await typed("get")).output).toMatch(/NAME .*\ndice +Failed /);
     expect((await typed("get dice")).output.match(/the database is not configured/g)).toHaveLength(
       3,
     );
-    expect((await typed("history dice")).output).toMatch(/2 .* not ready\n1 .* 100 %/);
+    expect((await typed("history dice")).output).toMatch(/4 .* not ready\n3 .* 100 %/);
   });
 
   test("a package that does not exist: the build's own output is what logs --build prints", async () => {
@@ -122,9 +154,9 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     const failed = await typed("deploy dice");
     expect(failed.code).toBe(1);
     expect(failed.output).toMatch(/error: dice failed: .*npm install ended/s);
-    expect(failed.output).toContain("spry logs --build dice");
+    expect(failed.output).toContain("npx spry logs --build dice");
     expect((await typed("logs --build dice")).output).toContain("npm error code E404");
-    expect(await typed("rollback dice --to 1")).toMatchObject({ code: 0 });
+    expect(await typed("rollback dice 1")).toMatchObject({ code: 0 });
     expect(await platform.call("dice.default")).toMatchObject({ status: 200 });
   });
 
@@ -141,7 +173,7 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     for (const text of [failed.stderr, described.stdout]) {
       // oxlint-disable-next-line no-control-regex -- these are what must not be there
       expect(text).not.toMatch(/[\u001b\r]/);
-      expect(text).toContain("set DATABASE_URL first; version 3 still serves\n");
+      expect(text).toContain("set DATABASE_URL first; version 5 still serves\n");
     }
   });
 

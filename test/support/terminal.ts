@@ -9,10 +9,14 @@ import { cleanEnvironment, pause, root } from "./platform.ts";
 const spry = path.join(root, "packages/cli/bin/spry.mjs");
 const columns = 80;
 
+/** What a line that counts seconds was, once something else is written in its place. */
+// oxlint-disable-next-line no-control-regex -- that is how it is cleared
+const cleared = /[^\n]*\r\u001b\[2K/g;
+
 export const hasTerminals = spawnSync("script", ["--version"]).status === 0;
 
 export interface InTerminal {
-  /** All that the terminal has shown, without colours. */
+  /** All that the terminal has shown and not cleared again, without colours. */
   output(): string;
   /** Resolves once it has shown this; throws when the command has ended without it. */
   shows(what: RegExp): Promise<void>;
@@ -51,7 +55,8 @@ export function inTerminal(
     child.once("error", reject);
     child.once("close", (code) => resolve(code ?? 1));
   }).finally(() => (hasEnded = true));
-  const shown = () => stripVTControlCharacters(output).replaceAll("\r\n", "\n");
+  const shown = () =>
+    stripVTControlCharacters(output.replaceAll(cleared, "")).replaceAll("\r\n", "\n");
   return {
     output: shown,
     ended,

@@ -63,7 +63,7 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
   };
 }
 
-/** The cluster of the options, or of this directory's platform; a UserError where none is known. */
+/** The cluster of the options, or of the platform of this directory or one above it; a UserError where none is known. */
 export function loadConfig({ kubeconfig }: GlobalOptions): ClusterConfig {
   // `$KUBECONFIG` or `~/.kube/config` (both the loader's own rule), but a platform of this directory first.
   const isChosen = kubeconfig !== undefined || Boolean(process.env["KUBECONFIG"]);
@@ -79,7 +79,7 @@ export function loadConfig({ kubeconfig }: GlobalOptions): ClusterConfig {
       ? `the kubeconfig ${kubeconfig} does not exist`
       : isChosen || local !== undefined || hasOther()
         ? messageOf(error)
-        : "no platform was started in this directory, KUBECONFIG is not set, and ~/.kube/config does not exist";
+        : "no platform was started in this directory or one above it, KUBECONFIG is not set, and ~/.kube/config does not exist";
     throw new UserError(
       `no cluster to talk to: ${why}`,
       `start one with \`${startCommand()}\`, change to the directory where it was started, or name a kubeconfig with --kubeconfig`,

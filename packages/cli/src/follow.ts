@@ -31,11 +31,11 @@ export interface FollowOptions {
   prefix?: string;
 }
 
-/** Returns once the Function runs; throws a UserError with the condition's message when it cannot. */
+/** Returns the Function once it runs; throws a UserError with the condition's message when it cannot. */
 export async function followUntilRunning(
   client: KubeClient,
   options: FollowOptions,
-): Promise<void> {
+): Promise<Function> {
   const { namespace, name, progress, prefix = "" } = options;
   const output = new AbortController();
   const timeout = AbortSignal.timeout(options.timeoutMs);
@@ -67,7 +67,11 @@ export async function followUntilRunning(
         said.set(condition.type, text);
         if (condition.type === "BuildReady" && condition.status === "Unknown" && !isRead) {
           isRead = true;
-          const onLine = (line: string) => progress.output(name, prefix + line);
+          // Lines that come once it has succeeded would be below another stage; `spry logs --build` has them.
+          const isOver = () => said.get(condition.type)?.startsWith("✔");
+          const onLine = (line: string) => {
+            if (!isOver()) progress.output(name, prefix + line);
+          };
           void followBuildOutput(client, { namespace, name, onLine }, output.signal);
         }
         if (condition.status !== "True") break;
@@ -78,7 +82,7 @@ export async function followUntilRunning(
       if (failed) throw failureOf(current, failed, await newestVersion(client, current));
       const conditions = conditionsOf(current);
       if (conditions.length >= order.length && conditions.every(({ status }) => status === "True"))
-        return;
+        return current;
     }
   } catch (error) {
     if (!timeout.aborted) throw error;

@@ -1,5 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -50,6 +58,29 @@ function give({
 test("the kubeconfig of this directory's platform is found", () => {
   give({});
   expect(loadConfig({}).server).toBe("https://127.0.0.1:6443");
+});
+
+test("also from a directory below, where a new Function's files are", () => {
+  give({});
+  const below = path.join(directory, "apps", "dice");
+  mkdirSync(below, { recursive: true });
+  vi.spyOn(process, "cwd").mockReturnValue(below);
+  expect(loadConfig({}).server).toBe("https://127.0.0.1:6443");
+  // What is not to be trusted is not, from wherever it is found.
+  give({ mode: 0o644 });
+  expect(() => loadConfig({})).toThrow("other users may read");
+});
+
+test.skipIf(process.getuid?.() !== 0)("another user's file above is passed over", () => {
+  const file = give({});
+  chownSync(file, 65_534, 65_534);
+  const below = path.join(directory, "dice");
+  mkdirSync(below);
+  vi.spyOn(process, "cwd").mockReturnValue(below);
+  vi.stubEnv("HOME", directory);
+  expect(() => loadConfig({})).toThrow("no platform was started in this directory or one above it");
+  vi.spyOn(process, "cwd").mockReturnValue(directory);
+  expect(() => loadConfig({})).toThrow("it belongs to another user");
 });
 
 const exec = () => ({

@@ -4,16 +4,31 @@ import { type ClusterConfig } from "@spry/kube";
 import { UserError } from "./user-error.ts";
 
 /**
- * The kubeconfig of the platform that runs in this directory; undefined when the file does not exist. The
- * directory may not be trustworthy: a repository or an archive can contain a `.spry` of its own, and completion runs
- * `spry get` there without being asked to. So the file must be one that `spry up` has written for this user.
+ * The kubeconfig of the platform that runs in this directory or the nearest one above it, as Git finds its repository; undefined
+ * when there is no such file. The directory may not be trustworthy: a repository or an archive can contain a `.spry` of its own,
+ * and completion runs `spry get` there without being asked to. So the file must be one that `spry up` has written for this user.
  */
 export function localKubeconfig(directory: string): string | undefined {
   const file = path.join(directory, ".spry", "kubeconfig");
-  if (!existsSync(file)) return undefined;
-  assertWrittenHere(file);
-  return file;
+  if (existsSync(file)) {
+    assertWrittenHere(file);
+    return file;
+  }
+  for (let above = path.dirname(directory); ; above = path.dirname(above)) {
+    const found = path.join(above, ".spry", "kubeconfig");
+    // Directories above may be everybody's, such as /tmp: another user's file there is not this user's concern.
+    if (existsSync(found) && isOwn(found)) {
+      assertWrittenHere(found);
+      return found;
+    }
+    if (above === path.dirname(above)) return undefined;
+  }
 }
+
+const isOwn = (file: string): boolean => {
+  const { uid } = statSync(file);
+  return uid === (process.getuid?.() ?? uid);
+};
 
 /** Of a private file of a data directory: that `spry up` has written it for this user. */
 export function assertWrittenHere(file: string): void {

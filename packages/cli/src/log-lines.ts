@@ -2,6 +2,7 @@
  * Lines of a Function's output: as it writes them, or in one of the formats of `FUNC_LOG_FORMAT` (docs/runtime-contract.md 9.5),
  * which say the level and the request that a line belongs to.
  */
+import { withoutDirectory } from "./load-failure.ts";
 import { printableJson } from "./printable-json.ts";
 import { printableOutput } from "./printable.ts";
 import { UserError } from "./user-error.ts";
@@ -42,7 +43,8 @@ export function shownLine(
   if (level && levels.indexOf(parsed?.level ?? "info") < levels.indexOf(level)) return undefined;
   if (request && parsed?.invocation !== request && !line.includes(request)) return undefined;
   if (json) return printableJson({ ...(instance && { instance }), ...parsed });
-  const text = isTerminal ? printableOutput(line) : line;
+  const known = withoutDirectory(line);
+  const text = isTerminal ? printableOutput(known) : known;
   return instance ? `[${instance}] ${text}` : text;
 }
 

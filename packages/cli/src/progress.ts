@@ -5,6 +5,7 @@
 import { messageOf } from "@spry/kube";
 import { endOnInterrupt } from "./interruption.ts";
 import { printable, printableOutput } from "./printable.ts";
+import { withShownCommands } from "./shown-command.ts";
 import { withShortDigests } from "./terminal-width.ts";
 import { Ticker } from "./ticker.ts";
 import { UserError } from "./user-error.ts";
@@ -82,7 +83,7 @@ export class Progress {
 
   /** For people alone. */
   note(text: string): void {
-    if (!this.#isJson) this.#print(text);
+    if (!this.#isJson) this.#print(withShownCommands(text));
   }
 
   /**
@@ -105,7 +106,7 @@ export class Progress {
 
   #interrupted(): void {
     this.#ticker.stop();
-    const message = `interrupted: ${this.#afterInterrupt}`;
+    const message = withShownCommands(`interrupted: ${this.#afterInterrupt}`);
     this.report({ event: "interrupted", message }, `${process.stderr.isTTY ? "\n" : ""}${message}`);
   }
 

@@ -14,6 +14,9 @@ test("long sentences are broken between words, rather after a semicolon; code is
   expect(wrapped("see https://a.example/very/long for more", 10, 2)).toBe(
     "see\n  https://a.example/very/long\n  for more",
   );
+  expect(wrapped("not valid:\n  - spec.runtime: use one of these", 20)).toBe(
+    "not valid:\n  - spec.runtime:\n    use one of these",
+  );
   expect(wrapped(text, undefined, 7)).toBe(text);
 });
 

@@ -7,13 +7,17 @@ export function columnsOf(stream: NodeJS.WriteStream): number | undefined {
 
 /**
  * Breaks each line that is longer than `columns` between two words, rather after a semicolon, and indents what follows. Lines that
- * begin with white space are of code or a table, and stay as they are, as do words that are longer (addresses, paths).
+ * begin with white space are of code or a table, and stay as they are (but for items of a list, `  - `), as do words that are longer (addresses, paths).
  */
 export function wrapped(text: string, columns: number | undefined, indent = 0): string {
   if (columns === undefined) return text;
   return text
     .split("\n")
-    .map((line) => (/^\s/.test(line) ? line : brokenLine(line, columns, " ".repeat(indent))))
+    .map((line) => {
+      const [, item] = /^(\s+- )\S/.exec(line) ?? [];
+      if (item === undefined && /^\s/.test(line)) return line;
+      return brokenLine(line, columns, " ".repeat(item?.length ?? indent));
+    })
     .join("\n");
 }
 

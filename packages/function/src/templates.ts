@@ -249,7 +249,7 @@ if __name__ == "__main__":
   {
     name: "fastapi",
     language: "python",
-    description: "Python, a REST API with FastAPI; its documentation is at /docs",
+    description: "Python, a REST API with FastAPI; documented at /docs",
     files: {
       "handler.py": `import os
 

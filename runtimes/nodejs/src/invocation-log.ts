@@ -7,6 +7,8 @@ import { format, inspect, type InspectOptions } from "node:util";
 import { type FunctionRequest } from "./function-request.ts";
 import { formatLog } from "./log.ts";
 import { requestIdOf } from "./request-log.ts";
+import { traceOf } from "./console.ts";
+import { readableStacks } from "./stack.ts";
 
 const levels = {
   trace: "debug",
@@ -32,13 +34,12 @@ export function formatLogs(kind: "json" | "text"): void {
   formatLog(line);
   const write = (level: Level, text: string) =>
     void (level === "info" || level === "debug" ? process.stdout : process.stderr).write(
-      line(level, text),
+      line(level, readableStacks(text)),
     );
   for (const [method, level] of Object.entries(levels))
     console[method as keyof typeof levels] = (...args: unknown[]) => write(level, format(...args));
   console.trace = (...args: unknown[]) => {
-    const { stack = "" } = new Error(format(...args));
-    write("debug", stack.replace(/^Error/, "Trace"));
+    write("debug", traceOf(console.trace, args));
   };
   console.dir = (value: unknown, options?: InspectOptions) =>
     write("info", inspect(value, { customInspect: false, ...options }));

@@ -6,6 +6,7 @@ import { closeSync, writeSync } from "node:fs";
 import { inspect } from "node:util";
 import { atStop } from "./background-work.ts";
 import { monotonicMs } from "./clock.ts";
+import { writeReadableStacks } from "./console.ts";
 import { cpuLimit } from "./cpu-limit.ts";
 import { type FunctionResponse } from "./function-response.ts";
 import { functionsFramework } from "./dialects/functions-framework.ts";
@@ -50,6 +51,7 @@ async function main(): Promise<void> {
   }
   const openInspector = await inspecting(settings, directory);
   openInspector?.();
+  if (!openInspector) writeReadableStacks();
   const publisher = new Publisher(settings.publisherAddress);
   provideWebClasses();
   traceOutgoingRequests();

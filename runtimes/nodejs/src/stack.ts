@@ -4,13 +4,43 @@ import { atSource } from "./source-map.ts";
 
 /** And what has started it. */
 const runtimeFiles = [__filename, `${__dirname}/server.cjs`];
+/** Also what Node.js writes for frames that a cause has, too. */
+const omitted = /^\s+\.\.\. \d+ lines matching cause stack trace/;
+const frame = /^\s+(?:at |\.\.\. \d+ lines matching cause stack trace)/m;
 /** That many characters of the line that an error came from are shown. */
 const frameWidth = 160;
 
 /** An error with its causes, at the places that its author knows, without the frames of the runtime. */
 export function describeError(error: Error): string {
-  const lines = atSource(inspect(error)).split("\n");
-  return lines.filter((line) => !isFrameOf(line, runtimeFiles)).join("\n");
+  return readableStacks(inspect(error));
+}
+
+/** A text with the stacks of errors in it, as `describeError` has them; any other text as it is. */
+export function readableStacks(text: string): string {
+  if (!frame.test(text)) return text;
+  const lines: string[] = [];
+  let frames: string[] = [];
+  for (const line of atSource(text).split("\n")) {
+    if (frame.test(line)) {
+      frames.push(line);
+      continue;
+    }
+    lines.push(...authorsFrames(frames), line);
+    frames = [];
+  }
+  return [...lines, ...authorsFrames(frames)].join("\n");
+}
+
+/** Of one error. What is below the last frame of the author's has called it: Node.js and the runtime. */
+function authorsFrames(frames: readonly string[]): string[] {
+  const others = frames.filter((line) => !isFrameOf(line, runtimeFiles));
+  const last = others.findLastIndex((line) => !isFrameOf(line, ["node:"]) && !omitted.test(line));
+  // An error that only Node.js knows is one of its own: of a connection, for example.
+  const shown = last < 0 ? others : others.slice(0, last + 1);
+  const end = shown.length - 1;
+  // What follows are the error's properties.
+  if (frames.at(-1)?.endsWith(" {") && end >= 0 && !shown[end]?.endsWith(" {")) shown[end] += " {";
+  return shown;
 }
 
 /**

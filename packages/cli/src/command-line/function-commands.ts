@@ -5,7 +5,7 @@ import { collect, count, duration, port, revision, seconds, secondsOrNone } from
 
 export function addFunctionCommands(program: Command): void {
   program
-    .command("apply")
+    .command("apply [files...]")
     .description("create or change what manifests describe, and follow Functions until they run")
     .option(
       "-f, --filename <file>",
@@ -30,8 +30,12 @@ export function addFunctionCommands(program: Command): void {
     .option("-o, --output <format>", "json or yaml: the objects as stored; none: nothing")
     .addOption(new Option("-w, --watch", "accepted: Functions are followed anyway").hideHelp())
     .option("--json", "report the progress as objects, one a line, for programs")
-    .action(async (options, command) =>
-      (await import("../commands/apply.ts")).apply({ ...command.optsWithGlobals(), ...options }),
+    .action(async (files, options, command) =>
+      (await import("../commands/apply.ts")).apply({
+        ...command.optsWithGlobals(),
+        ...options,
+        filename: [...files, ...(options.filename ?? [])],
+      }),
     );
 
   program
@@ -118,18 +122,18 @@ export function addFunctionCommands(program: Command): void {
     );
 
   program
-    .command("invoke <name>")
+    .command("invoke <name> [path]")
     .description("send a request to a Function and print the response")
     .option("-d, --data <body>", "request body; @file reads a file, @- standard input")
     .option("-X, --method <method>", "HTTP method (default: GET, or POST with --data)")
     .option("-H, --header <header>", "request header, as in curl (repeatable)", collect)
-    .option("-p, --path <path>", "path and query", "/")
+    .addOption(new Option("-p, --path <path>", "the same as PATH").hideHelp())
     .option("-i, --include", "print status and headers too")
     .option("--event <type>", "send a CloudEvent of this type, with --data as its data")
     .option("--source <name>", "source of the event", "spry-invoke")
     .option("--timing", "print how long it took, on standard error")
-    .action(async (name, _options, command) =>
-      (await import("../commands/invoke.ts")).invoke(name, command.optsWithGlobals()),
+    .action(async (name, path, _options, command) =>
+      (await import("../commands/invoke.ts")).invoke(name, path, command.optsWithGlobals()),
     );
 
   program
@@ -153,15 +157,18 @@ export function addFunctionCommands(program: Command): void {
     );
 
   program
-    .command("rollback <name>")
-    .description("return a Function to an earlier revision, without a build, as a new revision")
-    .option("--to <revision>", "a number of spry history (default: the one before)", revision)
+    .command("rollback <name> [revision]")
+    .description(
+      "return a Function to a revision (default: the one before), without a build, as a new one",
+    )
+    .option("--to <revision>", "the same as REVISION", revision)
     .option("--no-wait", "return as soon as the Function is changed")
     .option("--timeout <seconds>", "how long to follow the Function", seconds, 300)
-    .action(async (name, options, command) =>
+    .action(async (name, to, options, command) =>
       (await import("../commands/rollback.ts")).rollback(name, {
         ...command.optsWithGlobals(),
         ...options,
+        ...(to !== undefined && { to: revision(to) }),
       }),
     );
 

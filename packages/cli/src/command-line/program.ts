@@ -1,5 +1,6 @@
 /** The `spry` command: all commands and options. The code of a command is loaded only when that command is run. */
 import { Command, Option } from "commander";
+import { spryCommand, startCommand } from "../shown-command.ts";
 import { columnsOf, wrapped } from "../terminal-width.ts";
 import { version } from "../version.ts";
 import { addClusterCommands } from "./cluster-commands.ts";
@@ -29,14 +30,23 @@ export function createProgram(): Command {
     .addOption(new Option("--ci", "accepted without an effect").hideHelp())
     .addOption(new Option("--non-interactive", "accepted without an effect").hideHelp())
     .addOption(new Option("-v, --verbose", "accepted without an effect").hideHelp());
-  addDirectoryCommands(program);
-  addFunctionCommands(program);
-  addConfigurationCommands(program);
-  addEventCommands(program);
-  addPlatformCommands(program);
-  addClusterCommands(program);
-  addOtherCommands(program);
-  nameHelp(program, "spry");
+  addDirectoryCommands(program.commandsGroup("A directory:"));
+  addFunctionCommands(program.commandsGroup("Functions:"));
+  addConfigurationCommands(program.commandsGroup("Configuration and public hosts:"));
+  addEventCommands(program.commandsGroup("Events, asynchronous calls and schedules:"));
+  addPlatformCommands(program.commandsGroup("The platform on this machine:"));
+  addClusterCommands(program.commandsGroup("Clusters:"));
+  addOtherCommands(program.commandsGroup("Help:"));
+  const start = [
+    [spryCommand("init hello"), "a new directory; then, with its name:"],
+    [spryCommand("dev hello"), "run it here"],
+    [spryCommand("deploy hello"), `make it a Function (${startCommand()} starts a platform)`],
+  ] as const;
+  program.addHelpText(
+    "after",
+    `\nStart with:\n${start.map(([command, what]) => `  ${command.padEnd(23)} ${what}`).join("\n")}`,
+  );
+  nameHelp(program, spryCommand("").trim());
   return program;
 }
 

@@ -4,7 +4,6 @@ import { defaultFunction, type Function, functions, validateFunction } from "@sp
 import {
   apiVersionOf,
   isConflict,
-  isNotFound,
   type KubeClient,
   messageOf,
   type Resource,
@@ -13,6 +12,7 @@ import {
 } from "@spry/kube";
 import { connect, type Connection, type GlobalOptions, readOptions, urlOf } from "../connection.ts";
 import { applyObject } from "../apply-object.ts";
+import { becameOf, found } from "../applied.ts";
 import { followUntilRunning, stillGoing } from "../follow.ts";
 import { ConfigFamily } from "../kyma/config-family.ts";
 import { kymaConfigName } from "../kyma/config-yaml.ts";
@@ -124,7 +124,7 @@ interface Stored {
 function filesOf({ filename = [] }: ApplyOptions): string[] {
   if (filename.length > 0) return filename;
   if (existsSync(kymaConfigName)) return [kymaConfigName];
-  throw new UserError("nothing to apply", "name a file or a directory with -f");
+  throw new UserError("nothing to apply", "name a file or a directory");
 }
 
 function assertOneOf(option: string, value: string, known: readonly string[]): void {
@@ -238,21 +238,6 @@ function checkFunction({ object, origin }: Manifest): void {
   );
 }
 
-async function exists(
-  client: KubeClient,
-  resource: Resource<UnknownObject>,
-  { metadata: { name = "", namespace } }: UnknownObject,
-): Promise<boolean> {
-  const target = { name, ...(namespace !== undefined && { namespace }) };
-  return client.get(resource, target).then(
-    () => true,
-    (error: unknown) => {
-      if (isNotFound(error)) return false;
-      throw error;
-    },
-  );
-}
-
 async function applyOne(
   client: KubeClient,
   manifest: Manifest,
@@ -270,12 +255,12 @@ async function applyOne(
   const label = labelOf(object);
   options.family.adopt(manifest, object);
   try {
-    const before = options.onerror === "purge" ? await exists(client, resource, object) : true;
+    const before = await found(client, resource, object);
     const stored = await applyObject(client, resource, object, options);
     options.family.add(manifest, stored);
     options.stored.push({ resource, object: stored, isNew: !before });
     const { namespace: ns } = object.metadata;
-    const text = `${label} applied${options.dryRun ? " (dry run)" : ""}`;
+    const text = `${label} ${becameOf(before, stored)}${options.dryRun ? " (dry run)" : ""}`;
     options.progress.report({ event: "applied", object: label, namespace: ns }, text);
     return stored;
   } catch (error) {

@@ -35,7 +35,7 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
       ? `Function${count === 1 ? "" : "s"} ${names.join(", ")} in namespace ${namespace}`
       : `what ${[...names, ...(options.filename ?? [])].join(", ")} describe`;
   await confirm(
-    `Delete ${what}, with everything that belongs to it?`,
+    `Delete ${what}, with everything that belongs to ${count === 1 ? "it" : "them"}?`,
     options.yes ?? options.dryRun,
   );
   const doomed: Doomed[] = names.map((name) => ({ resource: functions, name, namespace }));
@@ -65,7 +65,8 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
   }
   const [first] = failures;
   if (failures.length === 1 && first) throw first;
-  for (const { message } of failures) printError(message);
+  for (const error of failures)
+    printError(error.message, error instanceof UserError ? error.wayOut : undefined);
   if (failures.length > 0) process.exitCode = 1;
 }
 
@@ -85,6 +86,7 @@ async function removeOne(
     if (!isNotFound(error)) throw error;
     throw new UserError(
       `${resource.kind} ${name} not found${namespace ? ` in namespace ${namespace}` : ""}`,
+      resource === functions ? "`spry get -A` lists all Functions" : undefined,
     );
   }
   if (wait && !dryRun) await untilGone(client, resource, { namespace, name });

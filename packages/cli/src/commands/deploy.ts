@@ -19,6 +19,9 @@ import { listSource, megabytes } from "../project/files.ts";
 import { isPlainSource } from "../deploy/plain-source.ts";
 import { functionOf, openProject, type Project } from "../project/project.ts";
 import { Progress } from "../progress.ts";
+import { columnsOf } from "../terminal-width.ts";
+import { explainedCommands, spryCommand } from "../shown-command.ts";
+import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";
 
 export interface DeployOptions extends GlobalOptions {
@@ -49,7 +52,7 @@ async function deployWith(
   const namespace = options.namespace ?? project.config.namespace;
   const connection = await connect({ ...options, ...(namespace !== undefined && { namespace }) });
   const { client } = connection;
-  const { image, isPlain } = await pushSource(project, connection, {
+  const { image, isPlain, now } = await pushSource(project, connection, {
     registryUrl: options.registry,
     progress,
   });
@@ -66,23 +69,29 @@ async function deployWith(
   });
   const { generation = 0 } = stored.metadata;
   const target = { namespace: connection.namespace, name: project.name };
-  if (options.wait)
-    await followUntilRunning(client, {
-      ...target,
-      generation,
-      timeoutMs: options.timeout * 1000,
-      progress,
-    });
+  const running = options.wait
+    ? await followUntilRunning(client, {
+        ...target,
+        generation,
+        timeoutMs: options.timeout * 1000,
+        progress,
+      })
+    : undefined;
   const url = connection.gateway && urlOf(connection.gateway, target.name, target.namespace);
-  if (options.wait)
+  if (running) {
     progress.report({ event: "running", function: target.name, namespace: target.namespace, url });
+    progress.note(serving(target.name, now?.status?.revision, running.status?.revision));
+  }
   if (url && !progress.isJson) console.log(url);
+  if (running && !now && process.stderr.isTTY) progress.note(nextSteps(directory, target.name));
 }
 
 /** The source as the cluster names it; `isPlain`: without packages and build script. */
 interface Sent {
   image: string;
   isPlain: boolean;
+  /** The Function before; undefined for a new one. */
+  now: Function | undefined;
 }
 
 /** Checks the code, and sends what the registry lacks. */
@@ -129,13 +138,13 @@ async function pushSource(
       // It may have been removed from the registry since.
       const { sentBytes } = await pushing;
       report(sentBytes, "unchanged");
-      return { image, isPlain };
+      return { image, isPlain, now };
     }
     const problems = await checking;
     if (problems.length > 0) {
       await pushing.catch(() => {});
       throw new UserError(
-        problems.map(formatProblem).join("\n"),
+        problems.map((each) => formatProblem(each, columnsOf(process.stderr))).join("\n"),
         "nothing was deployed; what ran before still runs",
       );
     }
@@ -147,7 +156,7 @@ async function pushSource(
     }
     const { sentBytes } = await pushing;
     report(sentBytes, `${megabytes(sentBytes)} sent`);
-    return { image, isPlain };
+    return { image, isPlain, now };
   } finally {
     void reaching.then(
       (registry) => registry.close(),
@@ -157,6 +166,24 @@ async function pushSource(
     process.off("exit", removeScratch);
     removeScratch();
   }
+}
+
+/** Which version answers now, and how to return to the one before. */
+function serving(name: string, before: number | undefined, after: number | undefined): string {
+  if (after === undefined) return "";
+  if (before === undefined) return `version ${after} serves`;
+  if (before === after) return `version ${after} serves, as before`;
+  return `version ${after} serves; \`spry rollback ${name}\` returns to version ${before}`;
+}
+
+function nextSteps(directory: string, name: string): string {
+  const place = directory === "." ? "" : ` ${shellWord(directory)}`;
+  const rows: [string, string][] = [
+    [`logs -f ${name}`, "what it writes"],
+    [`deploy${place}`, "after each change"],
+    [`describe ${name}`, "its state and its versions"],
+  ];
+  return `\nNext:\n\n${explainedCommands(rows.map(([command, comment]) => [spryCommand(command), comment]))}`;
 }
 
 async function functionNow(

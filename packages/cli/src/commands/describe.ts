@@ -11,6 +11,7 @@ import { type Event, type KubeClient, type Pod, resources } from "@spry/kube";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { failureOf } from "../follow.ts";
+import { withShownCommands } from "../shown-command.ts";
 import { tableLines } from "../table.ts";
 import { columnsOf, shortened, withShortDigests, wrapped } from "../terminal-width.ts";
 import { age, statusWord } from "./get.ts";
@@ -118,7 +119,9 @@ function problem(fn: Function, version: number | undefined): string[] {
   if (failed) {
     const { message, wayOut = "" } = failureOf(fn, failed, version);
     const columns = columnsOf(process.stdout);
-    const lines = wrapped(`${message}\n${wayOut}`, columns && columns - 2).split("\n");
+    const lines = wrapped(withShownCommands(`${message}\n${wayOut}`), columns && columns - 2).split(
+      "\n",
+    );
     return ["", "Problem:", ...lines.map((line) => `  ${line}`.trimEnd())];
   }
   const waiting = conditions.find(({ status }) => status === "Unknown");

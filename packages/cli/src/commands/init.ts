@@ -19,7 +19,7 @@ import { nameFrom, runtimeNamed } from "../project/project.ts";
 import { shownPath } from "../project/shown-path.ts";
 import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";
-import { spryCommand } from "../shown-command.ts";
+import { explainedCommands, spryCommand } from "../shown-command.ts";
 
 export interface InitOptions {
   runtime?: string;
@@ -85,7 +85,7 @@ export async function init(given: string | undefined, options: InitOptions): Pro
   const there: [string, string] = isKyma(options)
     ? [spryCommand(`apply -f ${config}`), "run it on the platform"]
     : [spryCommand(`deploy${place}`), "run it on the platform"];
-  console.log(explained(options.url === undefined ? [here, there] : [there]));
+  console.log(explainedCommands(options.url === undefined ? [here, there] : [there]));
 }
 
 const maxShown = 30;
@@ -152,14 +152,6 @@ function readAll(directory: string): Record<string, Buffer> {
   return Object.fromEntries(files.map(({ path: name, file }) => [name, readFileSync(file)]));
 }
 
-/** Commands with what they do, where a terminal of 80 columns has room for that. */
-function explained(commands: [command: string, comment: string][]): string {
-  const width = Math.max(30, ...commands.map(([command]) => command.length));
-  const lines = commands.map(([command, comment]) => `  ${command.padEnd(width)}  # ${comment}`);
-  if (lines.every((line) => line.length <= 80)) return lines.join("\n");
-  return commands.map(([command]) => `  ${command}`).join("\n");
-}
-
 /** `--template fastapi` alone says which language is meant. */
 function runtimeFor(template: string | undefined): string {
   const languages = templates.filter(({ name }) => name === template).map((each) => each.language);
@@ -173,7 +165,8 @@ function templateNamed(name: string | undefined, language: Template["language"])
   const elsewhere = templates.some((each) => each.name === name);
   throw new UserError(
     elsewhere ? `the template ${name} does not exist for this runtime` : `unknown template ${name}`,
-    `use one of ${all.map((each) => each.name).join(", ")}; \`spry init --list\` describes them`,
+    `use one of ${all.map((each) => each.name).join(", ")}; \`spry init --list\` describes them` +
+      (language === "nodejs" ? "; for Python add --runtime python312" : ""),
   );
 }
 

@@ -10,7 +10,8 @@ export interface InvokeOptions extends GlobalOptions {
   data?: string;
   method?: string;
   header?: string[];
-  path: string;
+  /** The same as the argument. */
+  path?: string;
   include?: boolean;
   /** Type of a CloudEvent. */
   event?: string;
@@ -19,7 +20,11 @@ export interface InvokeOptions extends GlobalOptions {
 }
 
 /** Prints the Function's answer; an answer of 400 or more makes the command fail. */
-export async function invoke(name: string, options: InvokeOptions): Promise<void> {
+export async function invoke(
+  name: string,
+  given: string | undefined,
+  options: InvokeOptions,
+): Promise<void> {
   const { namespace, gateway } = await connect(options);
   if (!gateway) {
     throw new UserError(
@@ -32,7 +37,7 @@ export async function invoke(name: string, options: InvokeOptions): Promise<void
   const begin = performance.now();
   const response = await send(gateway, {
     method: options.method?.toUpperCase() ?? (body ? "POST" : "GET"),
-    path: options.path.startsWith("/") ? options.path : `/${options.path}`,
+    path: pathOf(given ?? options.path ?? "/"),
     headers: {
       host: `${name}.${namespace}.localhost`,
       ...headersOf(options.header ?? [], body, type),
@@ -55,6 +60,9 @@ export async function invoke(name: string, options: InvokeOptions): Promise<void
     process.exitCode = 1;
   }
 }
+
+/** `?name=you` alone is a query of `/`. */
+const pathOf = (text: string): string => (text.startsWith("/") ? text : `/${text}`);
 
 function readBody(data: string): Buffer {
   if (!data.startsWith("@")) return Buffer.from(data);

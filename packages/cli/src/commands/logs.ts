@@ -3,6 +3,7 @@ import { hasStarted, stepsOf, untilBegun } from "../build-output.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { type LogFilter, shownLine } from "../log-lines.ts";
+import { withShownCommands } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
 
 export interface LogsOptions extends GlobalOptions, LogFilter {
@@ -32,7 +33,7 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
       `spry describe ${name} shows its state`,
     );
   }
-  const printer = new Printer(options);
+  const printer = new Printer(options, chosen.length > 1);
   const streams = chosen.map((pod) => printAll(client, pod, options, printer));
   if (!options.follow) {
     await Promise.all(streams);
@@ -41,6 +42,8 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
         `no line of ${name} names the request ${options.request}; a process that was killed writes none: ` +
           `spry describe ${name} shows why instances ended, --previous what they wrote`,
       );
+    else if (printer.count === 0 && process.stderr.isTTY)
+      console.error(withShownCommands(silence(name, options)));
     return;
   }
   const seen = new Set(chosen.map((pod) => pod.metadata.uid));
@@ -58,6 +61,12 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
     void printAll(client, object, options, printer);
   }
 }
+
+/** On a terminal: nothing at all would look like a mistake. */
+const silence = (name: string, { build, tail, since, level, previous }: LogsOptions): string =>
+  build || previous || tail !== undefined || since !== undefined || level !== undefined
+    ? `no line of ${name} is as these options ask for`
+    : `${name} has written nothing yet; \`spry logs -f ${name}\` waits for what it writes`;
 
 /** Its only container, or the steps of a build, one after the other. */
 async function printAll(
@@ -128,9 +137,12 @@ class Printer {
   count = 0;
   readonly #open = new Map<string, string>();
   readonly #filter: LogFilter;
+  readonly #areSeveral: boolean;
 
-  constructor(filter: LogFilter) {
+  /** `areSeveral`: known from the start, so that every line has the name. */
+  constructor(filter: LogFilter, areSeveral: boolean) {
     this.#filter = filter;
+    this.#areSeveral = areSeveral;
   }
 
   write(instance: string, text: string): void {
@@ -147,7 +159,8 @@ class Printer {
   }
 
   #print(instance: string, line: string): void {
-    const name = this.#open.size > 1 || this.#filter.json ? instance : undefined;
+    const name =
+      this.#areSeveral || this.#open.size > 1 || this.#filter.json ? instance : undefined;
     const shown = shownLine(line, name, this.#filter, process.stdout.isTTY);
     if (shown === undefined) return;
     this.count++;

@@ -44,7 +44,7 @@ async function rollbackWith(
   const what = `${runtime}, ${sourceText(entry)}, image ${image.split("@")[1]?.slice(0, 19)}`;
   const columns = columnsOf(process.stderr);
   progress.note(
-    wrapped(`function/${name} rolled back to revision ${target.revision} (${what})`, columns, 2),
+    wrapped(`function/${name} rolled back to version ${target.revision} (${what})`, columns, 2),
   );
   for (const line of notesOn(before, stored)) progress.note(wrapped(`note: ${line}`, columns, 2));
   if (!options.wait) return;
@@ -58,7 +58,7 @@ async function rollbackWith(
   const { status } = await findFunction(client, namespace, name);
   const seconds = ((performance.now() - begin) / 1000).toFixed(1);
   if (status?.revision !== undefined)
-    console.error(`revision ${status.revision} serves after ${seconds} s`);
+    console.error(`version ${status.revision} serves after ${seconds} s`);
   if (gateway) console.log(urlOf(gateway, name, namespace));
 }
 

@@ -25,7 +25,7 @@ export async function test(directory: string, args: readonly string[]): Promise<
   try {
     code = await finish(command, [...own, ...args], {
       cwd: project.root,
-      env: { ...process.env, SPRY_URL: run.url },
+      env: { ...process.env, PATH: withOwnNode(process.env["PATH"]), SPRY_URL: run.url },
       interrupted,
     });
   } finally {
@@ -33,6 +33,10 @@ export async function test(directory: string, args: readonly string[]): Promise<
   }
   process.exit(code);
 }
+
+/** `node` in a script of package.json is the Node.js that runs the Function: an older one finds no tests in TypeScript. */
+const withOwnNode = (places = ""): string =>
+  [path.dirname(process.execPath), places].join(path.delimiter);
 
 /** The exit code of the tests, or that of the signal which has ended them. */
 function finish(

@@ -1,6 +1,7 @@
 import { type Function, functions, type TrafficShare, validateFunction } from "@spry/function";
+import { type KubeClient } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
-import { findFunction } from "../find-function.ts";
+import { findFunction, findHistory } from "../find-function.ts";
 import { UserError } from "../user-error.ts";
 
 export interface TrafficOptions extends GlobalOptions {
@@ -26,11 +27,30 @@ export async function traffic(
   const changed = { ...fn, spec: { ...fn.spec, traffic: wanted } };
   const [error] = validateFunction(changed).filter(({ path }) => path.startsWith("spec.traffic"));
   if (error) throw new UserError(error.message, usage);
+  await assertKnown(client, fn, wanted);
   const patch = { spec: { traffic: isDefault(wanted) ? null : wanted } };
   const stored = await client.patch(functions, { namespace, name }, patch, {
     fieldManager: "spry-cli",
   });
   console.log(describe(stored));
+}
+
+/** The Function would fail with the others as well, where one of the shares leads nowhere. */
+async function assertKnown(
+  client: KubeClient,
+  fn: Function,
+  shares: readonly TrafficShare[],
+): Promise<void> {
+  const named = shares.flatMap(({ revision }) => revision ?? []);
+  if (named.length === 0) return;
+  const known = (await findHistory(client, fn)).map(({ revision }) => revision);
+  const unknown = named.find((revision) => !known.includes(revision));
+  if (unknown === undefined) return;
+  const { name = "" } = fn.metadata;
+  throw new UserError(
+    `Function ${name} has no revision ${unknown}; it has ${known.join(", ")}`,
+    `\`spry history ${name}\` lists them`,
+  );
 }
 
 /** `3=90,latest=10`, or `3` for all of it. */

@@ -85,9 +85,11 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
     if (end) return end;
     printEndpoints(platform, options);
     ticker.wait("  starting the example");
-    const example = await Promise.race([exampleUrl(platform, options, dataDir.isNew), interrupted]);
+    const started = exampleOf(platform, options, dataDir.isNew);
+    const example = await Promise.race([started, interrupted.then(() => undefined)]);
     ticker.stop();
     if (end) return end;
+    if (example) line("Example", example.problem ?? example.url, example.problem ? "✘" : "✔");
     writeAtomically(dataDir.endpoints, `${JSON.stringify(platform.endpoints, null, 2)}\n`);
     const login = platform.dashboardLogin();
     line("Dashboard", login);
@@ -97,7 +99,13 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
     console.log(
       `\nReady after ${seconds} s. Data and logs are in ${relative(dataDir.root)}. Ctrl-C stops.`,
     );
-    console.log(whatNext(relative(dataDir.kubeconfig), example, options.controller));
+    console.log(
+      whatNext(
+        relative(dataDir.kubeconfig),
+        example?.problem ? undefined : example?.url,
+        options.controller,
+      ),
+    );
     return await interrupted;
   } catch (error) {
     // Ctrl-C also reaches the programs that a start runs, and those fail then.
@@ -123,11 +131,11 @@ function printEndpoints({ endpoints, sandbox }: Platform, { controller }: UpOpti
     line("Functions", "left to another controller, which brings their definitions", "·");
 }
 
-async function exampleUrl(
+async function exampleOf(
   platform: Platform,
   { example, controller }: UpOptions,
   isNew: boolean,
-): Promise<string | undefined> {
+): Promise<Example | undefined> {
   if (example && controller) return deployExample(platform, isNew);
   return undefined;
 }
@@ -156,8 +164,14 @@ function dieLoudly(log: { error(fields: object, message: string): void }): void 
   process.on("unhandledRejection", die);
 }
 
-/** Applies the example at the first start only: later it belongs to the person. Returns its URL if it runs. */
-async function deployExample(platform: Platform, isNew: boolean): Promise<string | undefined> {
+interface Example {
+  url: string;
+  /** Why it does not run. */
+  problem?: string;
+}
+
+/** Applies the example at the first start only: later it belongs to the person, who may have deleted it. */
+async function deployExample(platform: Platform, isNew: boolean): Promise<Example | undefined> {
   const { client, endpoints } = platform;
   const example = load(readFileSync(exampleFile, "utf8")) as Function;
   const { name = "", namespace = "" } = example.metadata;
@@ -180,11 +194,9 @@ async function deployExample(platform: Platform, isNew: boolean): Promise<string
     await answered(url);
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    line("Example", error.message, "✘");
-    return undefined;
+    return { url, problem: error.message };
   }
-  line("Example", url);
-  return url;
+  return { url };
 }
 
 /** The gateway learns of a Pod a moment after the Function's status does. */
@@ -231,7 +243,10 @@ function whatNext(kubeconfig: string, example: string | undefined, controller: b
       ? ["  kubectl edit function hello      # change the code, save, and curl again"]
       : []),
     ...(controller
-      ? [`  ${spryCommand("--help").padEnd(31)}  # init, dev, deploy, get, logs -f, delete`]
+      ? [
+          `  ${spryCommand("init dice")} && ${spryCommand("deploy dice")}   # one of your own`,
+          `  ${spryCommand("--help").padEnd(31)}  # init, dev, deploy, get, logs -f, delete`,
+        ]
       : []),
   ].join("\n");
 }

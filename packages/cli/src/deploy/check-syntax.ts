@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import path from "node:path";
 import { type SourceEntry } from "../project/files.ts";
+import { shortened } from "../terminal-width.ts";
 import { hasBuildScript, type Project } from "../project/project.ts";
 
 /** One mistake. Line and column count from 1. */
@@ -104,10 +105,17 @@ async function inPython(
   }));
 }
 
-/** As compilers print them: the place, the reason, the line with a mark. */
-export function formatProblem({ file, line, column, message, text }: SyntaxProblem): string {
+/**
+ * As compilers print them: the place, the reason, the line with a mark. The line ends where a terminal does, `columns`: below one
+ * that goes on in the next, the mark would be at another place.
+ */
+export function formatProblem(
+  { file, line, column, message, text }: SyntaxProblem,
+  columns?: number,
+): string {
   const place = `${file}:${line}:${column}: ${message}`;
-  if (text === "" || text.length > 160) return place;
+  const room = columns === undefined ? undefined : columns - 2;
+  if (text === "" || text.length > 160 || (room !== undefined && column > room)) return place;
   const indent = text.slice(0, column - 1).replaceAll(/[^\t]/g, " ");
-  return `${place}\n  ${text}\n  ${indent}^`;
+  return `${place}\n  ${shortened(text, room)}\n  ${indent}^`;
 }

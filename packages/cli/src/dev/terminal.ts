@@ -33,6 +33,7 @@ export class DevTerminal implements DevOutput {
   failed({ summary, wayOut }: Failure): void {
     this.problem(summary);
     if (wayOut) this.#print("  ", wayOut, "dim");
+    this.#print("  ", "requests are answered with this error until a file is saved", "dim");
   }
 
   crashed(sentence: string): void {
