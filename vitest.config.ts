@@ -23,6 +23,7 @@ const setupFiles = [new URL("./test/kit/scratch-folder.ts", import.meta.url).pat
 const inFull = "**/*.full.test.ts";
 /** A process loads the rooms once, not again for each file: a third of what the unit tests would take. */
 const isolate = false;
+const onCluster = process.env["SPRY_TEST_ENGINE"] === "cluster";
 
 const exclude = process.env["SPRY_TEST_FULL"] ? [] : [inFull];
 
@@ -100,18 +101,20 @@ export default defineConfig({
       {
         test: {
           name: "e2e",
+          isolate: onCluster,
           include: ["test/e2e/**/*.test.ts"],
           exclude,
           setupFiles,
           globalSetup: "test/support/shared-installation.ts",
           // On a cluster all files share one installation and its namespaces.
-          fileParallelism: process.env["SPRY_TEST_ENGINE"] !== "cluster",
+          fileParallelism: !onCluster,
           ...wholePlatforms,
         },
       },
       {
         test: {
           name: "attacks",
+          isolate,
           include: ["test/attacks/**/*.test.ts"],
           exclude,
           setupFiles,

@@ -9,7 +9,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { connect } from "node:tls";
-import { certificateFor, freePort } from "@spry/test-kit";
+import { certificateFor, freePort, hasEnded } from "@spry/test-kit";
 import { quantile } from "./figures.ts";
 
 const rounds = 7;
@@ -78,8 +78,7 @@ async function startNginx(folder: string, [crt, key]: string[]): Promise<Server 
   const child = spawn("taskset", ["-c", "1", "nginx", "-c", file], { stdio: "ignore" });
   const server = { name: "nginx", child, port, micros: [] };
   while (!(await handshake(port).catch(() => false))) {
-    if (child.exitCode !== null)
-      throw new Error(readFileSync(path.join(folder, "error.log"), "utf8"));
+    if (hasEnded(child)) throw new Error(readFileSync(path.join(folder, "error.log"), "utf8"));
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return server;

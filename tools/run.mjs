@@ -25,7 +25,7 @@ const onBothEngines = [
   "python",
   "deploy",
   // What they are about is the runtimes: the same on both.
-  ...(process.env.SPRY_TEST_FULL ? ["samples.full", "examples"] : []),
+  ...(process.env.SPRY_TEST_FULL ? ["samples.full", "examples", "python.full"] : []),
 ].map((name) => `test/e2e/${name}.test.ts`);
 
 /** What has not changed since the last time is not checked again. */
@@ -77,6 +77,8 @@ if (!steps) {
 }
 const env = environment();
 delete env.NODE_EXTRA_CA_CERTS;
+// Of programs that tests start again and again, from their sources: what has been compiled once is kept.
+env.NODE_COMPILE_CACHE ??= path.join(root, "node_modules", ".cache", "node");
 // All of those tests need programs that only the full suite builds.
 if (["foreign-tools-tests", "conformance-knative"].includes(command)) env.SPRY_TEST_FULL = "1";
 // Programs that tests start as `node` run on the same one.

@@ -6,7 +6,7 @@ import { cpSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createRegistry } from "@spry/image";
-import { rounds } from "@spry/test-kit";
+import { endChild, rounds } from "@spry/test-kit";
 import { expect, onTestFinished, test } from "vitest";
 import { cleanEnvironment, root } from "../support/platform.ts";
 
@@ -46,12 +46,6 @@ async function start(...args: string[]): Promise<{ child: ChildProcess; url: str
   });
   const [line] = (await once(child.stdout ?? child, "data")) as [Buffer];
   return { child, url: `http://127.0.0.1:${parseInt(line.toString(), 10)}` };
-}
-
-async function kill(child: ChildProcess): Promise<void> {
-  const ended = child.exitCode === null ? once(child, "exit") : undefined;
-  child.kill("SIGKILL");
-  await ended;
 }
 
 interface Image {
@@ -135,7 +129,7 @@ test(
       });
       const pushing = Promise.allSettled(lanes);
       await struck;
-      await kill(child);
+      await endChild(child);
       await pushing;
       acknowledged.push(...fresh);
 
@@ -187,7 +181,7 @@ test(
       let cleaned = false;
       child.stdout?.on("data", () => (cleaned = true));
       await new Promise((resolve) => setTimeout(resolve, random(40)));
-      await kill(child);
+      await endChild(child);
       if (!cleaned) unfinished++;
       const again = createRegistry({ dir, clock: { now: () => Date.now() + 3_600_000 } });
       expect(await again.clean({ references, functions: [] })).toBeDefined();

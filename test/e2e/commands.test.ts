@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { freePort } from "@spry/test-kit";
+import { endChild, freePort, hasEnded } from "@spry/test-kit";
 import { functionManifest, pause, Platform, root, run } from "../support/platform.ts";
 
 const platform = new Platform();
@@ -68,7 +68,7 @@ describe("the original's command line", () => {
     });
     try {
       let body: string | undefined;
-      while (body === undefined && child.exitCode === null) {
+      while (body === undefined && !hasEnded(child)) {
         await pause(20);
         body = await fetch(`http://127.0.0.1:${port}/`)
           .then((response) => response.text())
@@ -210,7 +210,7 @@ describe("looking", () => {
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-    while (!output.includes("Ctrl-C") && child.exitCode === null) await pause(20);
+    while (!output.includes("Ctrl-C") && !hasEnded(child)) await pause(20);
     const [, calls = ""] = /calls of the copy: (http:\S+)/.exec(output) ?? [];
     expect(output).toContain(`debugger: 127.0.0.1:${port}`);
     const targets = await fetch(`http://127.0.0.1:${port}/json/list`);
@@ -258,9 +258,7 @@ describe("looking", () => {
     const response = await fetch(calls);
     expect(await response.text()).toBe("Hello from config.yaml");
     socket.close();
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGINT");
-    expect(await ended).toBe(130);
+    expect(await endChild(child, "SIGINT")).toBe(130);
     expect(await platform.k("get pods -l app.kubernetes.io/component=debug -o name")).toBe("");
   });
 

@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { hasEnded } from "@spry/test-kit";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { pause, Platform, root } from "../support/platform.ts";
 
@@ -103,7 +104,7 @@ test.each([
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  while (!/ at http:\S+/.test(output) && child.exitCode === null) await pause(20);
+  while (!/ at http:\S+/.test(output) && !hasEnded(child)) await pause(20);
   const [, url = ""] = / at (http:\S+)/.exec(output) ?? [output];
   expect(await (await fetch(url)).text()).toBe("limit 7");
 });

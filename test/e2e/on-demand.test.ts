@@ -1,8 +1,12 @@
-/** Functions that are served on demand: from zero, to zero, and between the two ways of serving. */
+/**
+ * Functions that are served on demand: from zero, to zero, edited and deleted. From one way of serving to the other:
+ * ways-of-serving.full.test.ts, and step by step in packages/controller/src/function/function-on-demand.test.ts. Called from
+ * inside at zero: knative.test.ts.
+ */
 import { describe, expect, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
-import { type Answer } from "../support/calls.ts";
-import { functionManifest, pause } from "../support/platform.ts";
+import { functionManifest } from "../support/platform.ts";
+import { requestsTo } from "../support/requests.ts";
 import { impatientServing } from "../support/serving-settings.ts";
 import { untilTrue } from "../support/until-true.ts";
 
@@ -26,32 +30,6 @@ const podsOf = async (name: string) =>
 const atZero = (name: string) =>
   untilTrue(`${name} at zero`, async () => (await podsOf(name)).length === 0, 60_000);
 
-/** Requests one after another, some at a time, until it is stopped. */
-function load(host: string, connections = 4) {
-  const failures: (Answer | string)[] = [];
-  let answered = 0;
-  const over = new AbortController();
-  const clients = Array.from({ length: connections }, async () => {
-    while (!over.signal.aborted) {
-      try {
-        const answer = await platform.call(host);
-        if (answer.status === 200) answered++;
-        else failures.push(answer);
-      } catch (error) {
-        failures.push(String(error));
-      }
-      await pause(25);
-    }
-  });
-  return {
-    async stop() {
-      over.abort();
-      await Promise.all(clients);
-      return { answered, failures };
-    },
-  };
-}
-
 describe("a Function with a minimum of zero", () => {
   test("runs, goes to zero without requests, and is there again for the next request", async () => {
     await platform.k(
@@ -70,23 +48,8 @@ describe("a Function with a minimum of zero", () => {
     expect(warm.headers["server-timing"] ?? "").not.toContain("coldstart");
   });
 
-  test("another Function calls it at zero by the name of its Service", async () => {
-    const caller = `
-      module.exports = { main: async (event) => {
-        const answers = [];
-        for (const host of ["zero", "zero.default", "zero.default.svc.cluster.local"])
-          answers.push(await (await fetch("http://" + host + "/")).text());
-        return answers;
-      } };`;
-    await platform.k("apply -f -", functionManifest("caller", caller));
-    await platform.k("wait --for=condition=Running function/caller --timeout=60s");
-    await atZero("zero");
-    const answer = await platform.call("caller.default");
-    expect(answer).toMatchObject({ status: 200, body: '["here","here","here"]' });
-  });
-
   test("an edit is a new revision, and no request fails on the way", async () => {
-    const requests = load("zero.default");
+    const requests = requestsTo(platform, "zero.default");
     await platform.k(
       "apply -f -",
       functionManifest("zero", answering("edited"), { scaleConfig, annotations: soon }),
@@ -127,35 +90,6 @@ describe("a Function with a minimum of zero", () => {
         0,
       60_000,
     );
-  });
-});
-
-describe("a change between the two ways of serving", () => {
-  test("loses no request, in both directions", async () => {
-    const manifest = (spec: object) => functionManifest("switch", answering("on"), { ...spec });
-    await platform.k("apply -f -", manifest({}));
-    await platform.k("wait --for=condition=Running function/switch --timeout=60s");
-    const ip = await platform.k("get service switch -o jsonpath={.spec.clusterIP}");
-    const requests = load("switch.default");
-
-    await platform.k("apply -f -", manifest({ scaleConfig, annotations: soon }));
-    await untilTrue(
-      "no Deployment of the Function's own",
-      async () =>
-        !(await platform.k("get deployments -o name")).includes("deployment.apps/switch\n"),
-      60_000,
-    );
-    await platform.k("wait --for=condition=Running function/switch --timeout=60s");
-    await platform.k("apply -f -", manifest({ scaleConfig: { minReplicas: 1, maxReplicas: 2 } }));
-    await untilTrue(
-      "no Knative Service",
-      async () => !(await platform.k("get ksvc -o name")).includes("/switch"),
-      60_000,
-    );
-    const { answered, failures } = await requests.stop();
-    expect(failures).toEqual([]);
-    expect(answered).toBeGreaterThan(100);
-    expect(await platform.k("get service switch -o jsonpath={.spec.clusterIP}")).toBe(ip);
   });
 });
 

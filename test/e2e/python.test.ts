@@ -1,13 +1,12 @@
-/** Python Functions: a build with pip, answers, and what a person is told when it goes wrong. */
+/**
+ * Python Functions: a build, answers, and what a person is told when the code is wrong. More: python.full.test.ts; its facts
+ * without a platform: packages/image/src/builder/{python,secrets}.test.ts, runtimes/python/src/debugger.test.ts.
+ */
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { findPython } from "@spry/machine";
-import { DebuggerClient, freePort } from "@spry/test-kit";
 import { enginePlatform, onCluster } from "../support/engine.ts";
-import { functionManifest, root } from "../support/platform.ts";
-import { startSpry } from "../support/spry-process.ts";
+import { functionManifest } from "../support/platform.ts";
 
 /** Of the Functions here; the newest that this machine has. */
 const version = await firstHere(["3.12", "3.14"]);
@@ -32,8 +31,7 @@ async function firstAbsent(versions: string[]): Promise<string | undefined> {
   return undefined;
 }
 
-const python = (name: string, source: string, spec: { dependencies?: string } = {}) =>
-  functionManifest(name, source, { runtime, ...spec });
+const python = (name: string, source: string) => functionManifest(name, source, { runtime });
 const answering = (text: string) => `def main(event, context):\n    return "${text}"\n`;
 
 describe.skipIf(!version)(
@@ -48,25 +46,6 @@ describe.skipIf(!version)(
         status === 200 && body === "two";
       await platform.callUntil("life.default", isTwo);
     });
-
-    test("spry debug opens debugpy's port of a copy: a breakpoint stops its calls, and not the Function's", async () => {
-      const source = `def main(event, context):\n    place = __file__\n    return place\n`;
-      await platform.k("apply -f -", python("stops", source, { dependencies: "debugpy\n" }));
-      await platform.k("wait --for=condition=Running function/stops --timeout=170s");
-      const port = await freePort();
-      const env = { KUBECONFIG: platform.kubeconfig };
-      const command = startSpry(["debug", "stops", "--port", String(port)], env);
-      const [, calls = ""] = await command.prints(/calls of the copy: (http:\S+)[^]*Ctrl-C/);
-      const place = await (await fetch(calls)).text();
-      using editor = new DebuggerClient(port);
-      await editor.attach(place, 3);
-      const answer = fetch(calls);
-      expect(await editor.variableWhereItStops("place")).toBe(`'${place}'`);
-      expect(await platform.call("stops.default")).toMatchObject({ status: 200 });
-      editor.continue();
-      expect((await answer).status).toBe(200);
-      expect(await command.end()).toBe(130);
-    }, 240_000);
 
     test("the image's bytecode is used, and the machine's packages are not", async () => {
       const source = [
@@ -83,45 +62,6 @@ describe.skipIf(!version)(
         (each) => each.endsWith("-packages") && !each.includes(`lib.python${version}`),
       );
       expect(foreign).toEqual([]);
-    });
-
-    test.skipIf(version !== "3.12")("the example runs, with its dependency", async () => {
-      const example = path.join(root, "examples/python-hello/function.yaml");
-      await platform.k(`apply -f ${example}`);
-      await platform.k("wait --for=condition=Running function/python-hello --timeout=110s");
-      const answer = await platform.call("python-hello.default", { path: "/?name=Ada" });
-      expect(answer).toMatchObject({
-        status: 200,
-        body: "Hello, Ada! A million is 1.0 million.\n",
-      });
-      expect(readFileSync(example, "utf8")).toContain("humanize==");
-    });
-
-    test("describe shows a package that does not exist, and it is not tried again", async () => {
-      const dependencies = "no-such-package-of-spry==1.0\n";
-      await platform.k("apply -f -", python("lost", answering("x"), { dependencies }));
-      await platform.k(
-        "wait --for=jsonpath={.status.conditions[?(@.type=='BuildReady')].reason}=JobFailed function/lost --timeout=110s",
-      );
-      const text = await platform.k("describe function lost");
-      expect(text).toContain("No matching distribution found for no-such-package-of-spry==1.0");
-      expect(text).not.toContain("will be re-run");
-    });
-
-    test("a Secret's pip.conf says where packages are from; an index that is away is tried again", async () => {
-      await platform.k("create namespace private");
-      await platform.k(
-        "create secret generic serverless-package-registry-config -n private --from-literal=pip.conf=[global]\nindex-url=http://me:s3cret@127.0.0.1:1/simple\n",
-      );
-      const spec = { runtime, dependencies: "greeting\n" };
-      const metadata = { namespace: "private" };
-      await platform.k("apply -f -", functionManifest("away", answering("x"), spec, metadata));
-      await expect
-        .poll(() => platform.k("describe function away -n private"), { timeout: 110_000 })
-        .toMatch(/will be re-run: installing dependencies.*Connection refused/s);
-      expect(await platform.k("get functions,pods,events -n private -o yaml")).not.toContain(
-        "s3cret",
-      );
     });
 
     test("describe shows why the code does not load, with its line, while the old code serves", async () => {

@@ -1,9 +1,10 @@
-/** Functions from zero whose runtime was waiting for them: as others are, in whatever they can see, and sooner. */
+/** Functions from zero whose runtime was waiting for them: as others are, in whatever they can see, and sooner. More: warm.full.test.ts. */
 import { readdirSync, readlinkSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { deployOnDemand, untilZero } from "../support/on-demand.ts";
+import { deployOnDemand } from "../support/on-demand.ts";
 import { functionManifest, Platform } from "../support/platform.ts";
 import { impatientServing } from "../support/serving-settings.ts";
+import { coldAndWarm, figure } from "../support/warm-starts.ts";
 import { untilTrue } from "../support/until-true.ts";
 
 const limitMs = 180_000;
@@ -19,14 +20,6 @@ afterAll(() => platform.remove(), limitMs);
 const deploy = (name: string, source: string, more: object = {}) =>
   deployOnDemand(platform, name, source, more);
 
-const atZero = (name: string) => untilZero(platform, name);
-
-async function figure(name: string): Promise<number | undefined> {
-  const text = await (await fetch(`${platform.endpoints.metrics}/metrics`)).text();
-  const value = new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1];
-  return value === undefined ? undefined : Number(value);
-}
-
 const javascript = `const fs = require("node:fs");
 const seen = () => ({ env: { ...process.env }, cwd: process.cwd(), uid: process.getuid(), program: process.argv[1],
   secret: fs.readFileSync(process.env.SPRY_ROOT + "/etc/secret/key", "utf8"),
@@ -39,52 +32,13 @@ module.exports = { main: async (event) => {
   return seen();
 } };`;
 
-const python = `import os, sys
-def main(event, context):
-    return {"env": dict(os.environ), "cwd": os.getcwd(), "program": sys.argv[0]}
-`;
-
-const shown = (name: string) =>
-  platform.call(`${name}.default`).then(({ status, body }) => {
-    expect({ status, body }).toMatchObject({ status: 200 });
-    return JSON.parse(body) as Record<string, unknown> & { env: Record<string, string> };
-  });
-
-/** Without what is a Pod's own. */
-const general = (seen: { env: Record<string, string> }) =>
-  JSON.parse(
-    JSON.stringify(seen.env)
-      .replaceAll(seen.env["SERVER_HOST"] ?? "-", "<ip>")
-      .replaceAll(seen.env["HOSTNAME"] ?? "-", "<pod>")
-      .replace(/\/pods\/[0-9a-f-]{36}\//g, "/pods/<uid>/"),
-  ) as unknown;
-
-/** Its answers of an ordinary start, and of the process that waited for the next one. */
-async function coldAndWarm(name: string) {
-  const cold = await shown(name);
-  await atZero(name);
-  await untilTrue(
-    "a runtime that waits",
-    async () => (await figure("spry_warm_processes"))! > 0,
-    waitMs,
-  );
-  const used = await figure("spry_warm_starts_total");
-  const warm = await shown(name);
-  expect(await figure("spry_warm_starts_total")).toBe(used! + 1);
-  expect(cold["program"]).not.toContain("/warm/runtimes/");
-  expect(warm["program"]).toContain("/warm/runtimes/");
-  expect(general(warm)).toEqual(general(cold));
-  expect(warm["cwd"]).toBe(cold["cwd"]);
-  return warm;
-}
-
 test(
   "a Function from zero becomes the process that waited, and finds there only what is its own",
   async () => {
     await platform.k("create secret generic token --from-literal=key=s3cret");
     const secretMounts = [{ secretName: "token", mountPath: "/etc/secret" }];
     await deploy("first", javascript, { secretMounts, env: [{ name: "GREETING", value: "hi" }] });
-    const warm = await coldAndWarm("first");
+    const warm = await coldAndWarm(platform, "first");
     expect([warm["secret"], warm.env["GREETING"]]).toEqual(["s3cret", "hi"]);
     // What the process was started with names no Function and no Pod.
     const started = (warm["first"] as string[]).map((entry) => entry.split("=")[0]);
@@ -112,53 +66,6 @@ test(
 );
 
 test(
-  "a Pod of another namespace does not take what waits for an image that it may not use",
-  async () => {
-    await deploy("coveted", javascript.replace("seen()", "1"));
-    await platform.call("coveted.default");
-    const selector = "-l serving.knative.dev/service=coveted";
-    const image = await platform.k(
-      `get pods ${selector} -o jsonpath={.items[0].spec.containers[0].image}`,
-    );
-    await atZero("coveted");
-    const waiting = async () => (await figure("spry_warm_processes"))!;
-    await untilTrue("a runtime that waits", async () => (await waiting()) > 0, waitMs);
-    const before = await waiting();
-    await platform.k("create namespace thief");
-    const labels = { "serving.knative.dev/revision": "any" };
-    const pod = {
-      apiVersion: "v1",
-      kind: "Pod",
-      metadata: { name: "thief", namespace: "thief", labels },
-      spec: { containers: [{ name: "function", image, imagePullPolicy: "IfNotPresent" }] },
-    };
-    await platform.k("apply -f -", JSON.stringify(pod));
-    await untilTrue(
-      "the image is refused",
-      async () => {
-        const status = await platform.k(
-          "get pod thief -n thief -o jsonpath={.status.containerStatuses}",
-        );
-        return /ErrImagePull|ImagePullBackOff/.test(status);
-      },
-      waitMs,
-    );
-    expect(await waiting()).toBe(before);
-    await platform.k("delete namespace thief --wait=false");
-  },
-  limitMs,
-);
-
-test(
-  "so does a Python Function",
-  async () => {
-    await deploy("snake", python, { runtime: "python312" });
-    await coldAndWarm("snake");
-  },
-  limitMs,
-);
-
-test(
   "kill -9 of the platform leaves none waiting; the next one goes on with the Function that took one over",
   async () => {
     await deploy("survivor", javascript.replace("seen()", "process.pid"), {
@@ -177,7 +84,7 @@ test(
     );
     await platform.start();
     expect(await platform.call("survivor.default")).toMatchObject({ status: 200 });
-    expect(await figure("spry_warm_processes")).toBe(0);
+    expect(await figure(platform, "spry_warm_processes")).toBe(0);
   },
   limitMs,
 );

@@ -1,5 +1,6 @@
-/** What the tests of every room share: certificates, ports, a client for debuggers, how long a condition may take on a busy machine, how often a row repeats. */
+/** What the tests of every room share: certificates, ports, the end of processes, a client for debuggers, how long a condition may take on a busy machine, how often a row repeats. */
 export { certificateFor, type KeyPair } from "./certificate.ts";
+export { endChild, hasEnded } from "./child-process.ts";
 export { DebuggerClient } from "./debugger-client.ts";
 export { freePort } from "./free-port.ts";
 export { patience } from "./patience.ts";

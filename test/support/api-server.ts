@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { Worker } from "node:worker_threads";
+import { endChild } from "@spry/test-kit";
 
 /** How a request ended, and how long it took. */
 export interface Outcome {
@@ -124,9 +125,7 @@ export class ApiServerProcess {
 
   async stop(): Promise<void> {
     this.#agent?.destroy();
-    const ended = once(this.#child, "exit");
-    this.#child.kill("SIGKILL");
-    await ended;
+    await endChild(this.#child);
     rmSync(this.directory, { recursive: true });
   }
 }

@@ -3,7 +3,7 @@ import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { freePort } from "@spry/test-kit";
+import { endChild, freePort, hasEnded } from "@spry/test-kit";
 import { hash } from "bcryptjs";
 import { pause } from "./platform.ts";
 
@@ -46,9 +46,8 @@ export async function startDockerRegistry(options: {
   });
   let output = "";
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   for (let attempt = 0; !(await isListening(port)); attempt++) {
-    if (child.exitCode !== null || attempt > 400)
+    if (hasEnded(child) || attempt > 400)
       throw new Error(`docker-registry did not start:\n${output}`);
     await pause(25);
   }
@@ -56,8 +55,7 @@ export async function startDockerRegistry(options: {
     host: `127.0.0.1:${port}`,
     ca: tls ? readFileSync(tls.ca, "utf8") : "",
     async stop() {
-      child.kill("SIGKILL");
-      await ended;
+      await endChild(child);
       rmSync(dir, { recursive: true, force: true });
     },
   };

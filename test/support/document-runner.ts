@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { freePort } from "../kit/index.ts";
+import { freePort, hasEnded } from "../kit/index.ts";
 import { type DocumentBlock } from "./document-blocks.ts";
 import { cleanEnvironment, pause } from "./platform.ts";
 
@@ -75,7 +75,7 @@ export class DocumentRunner {
 
   async end(): Promise<void> {
     for (const child of this.#background.reverse()) {
-      if (child.exitCode !== null || child.pid === undefined) continue;
+      if (hasEnded(child) || child.pid === undefined) continue;
       const ended = new Promise((resolve) => child.once("exit", resolve));
       process.kill(-child.pid, "SIGINT");
       await ended;
@@ -139,7 +139,7 @@ export -p > '${state}'`;
     const output = collect(child);
     const deadline = Date.now() + blockMs;
     while (!/\bready after\b/i.test(output())) {
-      if (child.exitCode !== null || Date.now() > deadline)
+      if (hasEnded(child) || Date.now() > deadline)
         throw new Error(`${text}is not ready:\n${output()}`);
       await pause(20);
     }

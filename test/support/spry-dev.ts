@@ -1,6 +1,7 @@
 /** `spry dev` as a process, for tests. */
 import { type ChildProcess, spawn } from "node:child_process";
 import path from "node:path";
+import { endChild, hasEnded } from "../kit/index.ts";
 import { cleanEnvironment, pause, root } from "./platform.ts";
 
 export interface DevProcess {
@@ -23,18 +24,12 @@ export async function startSpryDev(args: string[], env: NodeJS.ProcessEnv): Prom
   let output = "";
   child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
-  const end = async () => {
-    if (hasEnded()) return child.exitCode;
-    const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
-    child.kill("SIGINT");
-    return ended;
-  };
+  const end = () => endChild(child, "SIGINT");
   for (;;) {
     const url = /(?:at |"url":")(http:[^\s"]+)/.exec(output)?.[1];
     if (url)
       return { child, url: url.replace("localhost", "127.0.0.1"), output: () => output, end };
-    if (hasEnded()) throw new Error(`spry dev ended:\n${output}`);
+    if (hasEnded(child)) throw new Error(`spry dev ended:\n${output}`);
     await pause(10);
   }
 }

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import path from "node:path";
 import { onTestFinished } from "vitest";
-import { patience } from "../kit/index.ts";
+import { endChild, hasEnded, patience } from "../kit/index.ts";
 import { cleanEnvironment, pause, root } from "./platform.ts";
 
 export interface SpryProcess {
@@ -22,21 +22,17 @@ export function startSpry(args: readonly string[], env: NodeJS.ProcessEnv): Spry
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
-  const ended = new Promise<number | null>((resolve) => child.once("exit", resolve));
   return {
     async prints(what) {
       const deadline = performance.now() + patience.cluster;
       for (;;) {
         const found = what.exec(output);
         if (found) return found;
-        if (child.exitCode !== null || performance.now() > deadline)
+        if (hasEnded(child) || performance.now() > deadline)
           throw new Error(`${what} is not in\n${output}`);
         await pause(20);
       }
     },
-    end() {
-      child.kill("SIGINT");
-      return ended;
-    },
+    end: () => endChild(child, "SIGINT"),
   };
 }

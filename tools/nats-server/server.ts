@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { freePort, patience } from "../../test/kit/index.ts";
+import { endChild, freePort, hasEnded, patience } from "../../test/kit/index.ts";
 import { natsProgram } from "./binary.ts";
 
 export interface NatsServer {
@@ -83,17 +83,13 @@ class Server implements NatsServer {
         .then((response) => response.ok)
         .catch(() => false);
       if (ready) return;
-      if (child.exitCode !== null || performance.now() > deadline)
+      if (hasEnded(child) || performance.now() > deadline)
         throw new Error(`nats-server is not ready:\n${this.#log}`);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   }
 
   async kill(): Promise<void> {
-    const child = this.#process;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once("exit", resolve));
-    child.kill("SIGKILL");
-    await ended;
+    if (this.#process) await endChild(this.#process);
   }
 }

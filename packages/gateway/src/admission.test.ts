@@ -1,4 +1,4 @@
-/** Hard limits of Revisions with several gateways, on a real API server. What `kill -9` does is in test/e2e/hard-limits.test.ts. */
+/** Hard limits of Revisions with several gateways, on a real API server. What `kill -9` does is in test/e2e/hard-limits.full.test.ts. */
 import { once } from "node:events";
 import * as http2 from "node:http2";
 import { type AddressInfo, connect } from "node:net";

@@ -5,6 +5,7 @@ import { Agent, request } from "node:http";
 import { constants } from "node:os";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { hasEnded } from "@spry/test-kit";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
   noFirstProcess,
@@ -110,7 +111,7 @@ test("a handler that fills the heap ends the process, which says so", async () =
   );
   await expect(send(fn.url)).rejects.toThrow(/socket hang up|ECONNRESET/);
   // Not its streams' end: what watches it may have them a while longer.
-  if (fn.process.signalCode === null) await once(fn.process, "exit");
+  if (!hasEnded(fn.process)) await once(fn.process, "exit");
   expect(fn.process.signalCode).toBe("SIGABRT");
   await expect.poll(fn.stderr).toContain("JavaScript heap out of memory");
 });

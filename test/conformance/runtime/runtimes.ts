@@ -6,7 +6,7 @@ import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fetchPython, findPython } from "@spry/machine";
 import { bundleRuntime, compileRuntime, layOut, type RuntimeFile } from "@spry/runtime-nodejs";
-import { freePort } from "@spry/test-kit";
+import { endChild, freePort } from "@spry/test-kit";
 import { nodeBinary } from "../../../tools/images/node-binary.ts";
 import { type Language } from "./clauses.ts";
 
@@ -54,7 +54,7 @@ const nodeRuntimes = new Map<string, Promise<RuntimeFile[]>>();
 export interface RunningRuntime {
   url: string;
   /** Sends SIGTERM; the exit code, or the signal that ended it, is there when it has ended. */
-  terminate(): Promise<number | NodeJS.Signals>;
+  terminate(): Promise<number | NodeJS.Signals | null>;
   /** At once, and leaves nothing. */
   stop(): Promise<void>;
 }
@@ -86,16 +86,12 @@ export async function startRuntime(
     stdio: ["ignore", "ignore", "pipe", "pipe"],
   });
   const stop = async () => {
-    if (child.exitCode === null && child.signalCode === null) {
-      child.kill("SIGKILL");
-      await once(child, "exit");
-    }
+    await endChild(child);
     rmSync(dir, { recursive: true, force: true });
   };
   const terminate = async () => {
-    child.kill("SIGTERM");
-    const [code, signal] = (await once(child, "exit")) as [number, null] | [null, NodeJS.Signals];
-    return code ?? signal;
+    const code = await endChild(child, "SIGTERM");
+    return code ?? child.signalCode;
   };
   const url = `http://127.0.0.1:${port}`;
   try {

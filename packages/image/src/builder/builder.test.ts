@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { sourceDigest } from "@spry/function";
 import { buildFunctionImage, builderEntry, pullImage } from "../index.ts";
-import { type Files, given, write } from "../testing/build.ts";
+import { builderEnvironment, type Files, given, write } from "../testing/build.ts";
 import { startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 import { readSource } from "./function-source.ts";
@@ -224,7 +224,7 @@ describe("the builder's program", () => {
     const log = join(dir, "termination");
     const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]);
     const child = spawn(process.execPath, [builderEntry, ...args], {
-      env: { PATH: process.env["PATH"], HOME: dir, SPRY_TERMINATION_LOG: log, SPRY_ROOT: dir },
+      env: { ...builderEnvironment, HOME: dir, SPRY_TERMINATION_LOG: log, SPRY_ROOT: dir },
     });
     let output = "";
     child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));

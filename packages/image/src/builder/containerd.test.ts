@@ -1,10 +1,10 @@
 /** Images of ours in containerd, which nobody here wrote: it pulls, unpacks and runs them. */
-import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { execFile, spawn, spawnSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
+import { endChild, hasEnded } from "@spry/test-kit";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildFunctionImage } from "../index.ts";
 import { given } from "../testing/build.ts";
@@ -28,19 +28,14 @@ disabled_plugins = ["io.containerd.grpc.v1.cri", "io.containerd.internal.v1.opt"
 `;
   writeFileSync(join(dir, "config.toml"), config);
   const daemon = spawn("containerd", ["-c", join(dir, "config.toml")], { stdio: "ignore" });
-  onTestFinished(() => end(daemon));
+  onTestFinished(async () => void (await endChild(daemon, "SIGTERM")));
   while (!existsSync(socket)) {
-    if (daemon.exitCode !== null) throw new Error(`containerd ended with ${daemon.exitCode}`);
+    if (hasEnded(daemon))
+      throw new Error(`containerd ended with ${daemon.exitCode ?? daemon.signalCode}`);
     await pause(20);
   }
   return async (...args) =>
     (await promisify(execFile)("ctr", ["--address", socket, ...args])).stdout;
-}
-
-async function end(daemon: ChildProcess): Promise<void> {
-  const ended = once(daemon, "exit");
-  daemon.kill();
-  await ended;
 }
 
 describe.skipIf(!isThere || !isRoot)(

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { buildFunctionImage, builderEntry, parseImageName, pullImage } from "../index.ts";
-import { given } from "../testing/build.ts";
+import { builderEnvironment, given } from "../testing/build.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 
 const megabyte = 1024 * 1024;
@@ -25,7 +25,7 @@ test("a builder killed in the middle of a push leaves no image, and the retry ma
   for (let attempt = 0; attempt < 3; attempt++) {
     const flags = args.map(([name, value]) => `--${name}=${value}`);
     const child = spawn(process.execPath, [builderEntry, ...flags], {
-      env: { PATH: process.env["PATH"], SPRY_TERMINATION_LOG: join(build.scratch, "end") },
+      env: { ...builderEnvironment, SPRY_TERMINATION_LOG: join(build.scratch, "end") },
     });
     child.stdout.on("data", (chunk: Buffer) => {
       if (chunk.includes("pushing source layer")) child.kill("SIGKILL");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { type BuildOptions, builderEntry } from "../index.ts";
-import { type Files, given, write } from "../testing/build.ts";
+import { builderEnvironment, type Files, given, write } from "../testing/build.ts";
 import { startNpmRegistry } from "../testing/npm-registry.ts";
 import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
@@ -66,7 +66,7 @@ async function build(files: Files, place: Place, options: BuildOptions, settings
     cwd: place.reversed ? "/" : root,
     ...(place.uid ? { uid: place.uid, gid: place.uid } : {}),
     env: {
-      PATH: process.env["PATH"],
+      ...builderEnvironment,
       HOME: own,
       SPRY_TERMINATION_LOG: join(own, "end"),
       ...place.env,

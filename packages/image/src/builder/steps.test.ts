@@ -12,7 +12,7 @@ import {
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { builderEntry, pullImage, stepScript } from "../index.ts";
-import { type Files, given, write } from "../testing/build.ts";
+import { builderEnvironment, type Files, given, write } from "../testing/build.ts";
 import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 
@@ -53,7 +53,7 @@ async function steps(files: Files, packages: Record<string, NpmPackage>) {
     const end = join(place, `end-${step}`);
     writeFileSync(end, "");
     const child = spawn("sh", [program, ...args, "--step", step], {
-      env: { PATH: process.env["PATH"], SPRY_ROOT: place, SPRY_TERMINATION_LOG: end, ...env },
+      env: { ...builderEnvironment, SPRY_ROOT: place, SPRY_TERMINATION_LOG: end, ...env },
       stdio: "ignore",
     });
     const [code] = (await once(child, "close")) as [number];

@@ -12,6 +12,12 @@ import {
 } from "../index.ts";
 import { startRegistry, temporaryDirectory } from "./registry.ts";
 
+/** Of a builder that is started from its sources: Node.js keeps what it has compiled. */
+export const builderEnvironment: NodeJS.ProcessEnv = {
+  PATH: process.env["PATH"],
+  NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+};
+
 export type Files = Record<string, string | Buffer>;
 
 export function write(directory: string, files: Files): string {

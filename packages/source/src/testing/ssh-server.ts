@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { connect } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
-import { freePort } from "@spry/test-kit";
+import { endChild, freePort, hasEnded } from "@spry/test-kit";
 
 const program = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/usr/bin/sshd"].find((file) =>
   existsSync(file),
@@ -77,8 +77,7 @@ export class SshServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const ended = new Promise((resolve) => this.#child.once("exit", resolve));
-    if (this.#child.exitCode === null && this.#child.kill()) await ended;
+    await endChild(this.#child, "SIGTERM");
     rmSync(this.#directory, { recursive: true, force: true });
   }
 }
@@ -98,7 +97,7 @@ export function createKeyPair(passphrase = ""): KeyPair {
 
 async function listening(address: string, port: number, child: ChildProcess): Promise<void> {
   const end = performance.now() + 10_000;
-  while (performance.now() < end && child.exitCode === null) {
+  while (performance.now() < end && !hasEnded(child)) {
     const isOpen = await new Promise<boolean>((resolve) => {
       const socket = connect(port, address, () => resolve(true));
       socket.once("error", () => resolve(false));

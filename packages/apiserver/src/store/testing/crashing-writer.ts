@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { endChild, hasEnded } from "@spry/test-kit";
 import { type Store } from "../store.ts";
 
 const collection = "/things";
@@ -97,7 +98,8 @@ export async function writing(
   const child = spawn(process.execPath, args, { stdio: ["ignore", output, "inherit"] });
   closeSync(output);
   while (readFileSync(log, "utf8").split("!").length <= writes) {
-    if (child.exitCode !== null) throw new Error(`the writer ended with ${child.exitCode}`);
+    if (hasEnded(child))
+      throw new Error(`the writer ended with ${child.exitCode ?? child.signalCode}`);
     await pause(1);
   }
   return child;
@@ -105,7 +107,5 @@ export async function writing(
 
 /** Without a word; resolves when it has ended. */
 export async function killed(child: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => child.once("close", resolve));
-  child.kill("SIGKILL");
-  await ended;
+  await endChild(child);
 }
