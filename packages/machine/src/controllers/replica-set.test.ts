@@ -120,7 +120,9 @@ function lateWatch() {
     between,
     shown: () => shown,
     created: () => created,
-    hold: () => (opened = new Promise((resolve) => (release = resolve))),
+    hold: () => {
+      opened = new Promise((resolve) => (release = resolve));
+    },
     release: () => release(),
   };
 }
