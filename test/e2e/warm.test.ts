@@ -1,7 +1,7 @@
 /** Functions from zero whose runtime was waiting for them: as others are, in whatever they can see, and sooner. More: warm.full.test.ts. */
 import { readdirSync, readlinkSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { deployOnDemand } from "../support/on-demand.ts";
+import { deployOnDemand, untilZero } from "../support/on-demand.ts";
 import { functionManifest, Platform } from "../support/platform.ts";
 import { impatientServing } from "../support/serving-settings.ts";
 import { coldAndWarm, figure } from "../support/warm-starts.ts";
@@ -101,3 +101,41 @@ async function waitingIn(dataDir: string): Promise<string[]> {
     }
   });
 }
+
+test(
+  "a Pod of another namespace does not take what waits for an image that it may not use",
+  async () => {
+    await deployOnDemand(platform, "coveted", "module.exports = { main: () => 1 };");
+    await platform.call("coveted.default");
+    const selector = "-l serving.knative.dev/service=coveted";
+    const image = await platform.k(
+      `get pods ${selector} -o jsonpath={.items[0].spec.containers[0].image}`,
+    );
+    await untilZero(platform, "coveted");
+    const waiting = async () => (await figure(platform, "spry_warm_processes"))!;
+    await untilTrue("a runtime that waits", async () => (await waiting()) > 0, waitMs);
+    const before = await waiting();
+    await platform.k("create namespace thief");
+    const labels = { "serving.knative.dev/revision": "any" };
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "thief", namespace: "thief", labels },
+      spec: { containers: [{ name: "function", image, imagePullPolicy: "IfNotPresent" }] },
+    };
+    await platform.k("apply -f -", JSON.stringify(pod));
+    await untilTrue(
+      "the image is refused",
+      async () => {
+        const status = await platform.k(
+          "get pod thief -n thief -o jsonpath={.status.containerStatuses}",
+        );
+        return /ErrImagePull|ImagePullBackOff/.test(status);
+      },
+      waitMs,
+    );
+    expect(await waiting()).toBe(before);
+    await platform.k("delete namespace thief --wait=false");
+  },
+  limitMs,
+);
