@@ -21,7 +21,7 @@ const hosts = ["*.example.com"];
 beforeEach(async () => {
   bench = await startExposureBench({
     https: { port: 0 },
-    exposure: { ...exposure, handshakeTimeoutMs: 300 },
+    exposure: { ...exposure, handshakeTimeoutMs: 2_000 },
   });
   pod = await bench.pod((_, response) => response.end("in"));
   await bench.service();
