@@ -2,6 +2,7 @@ import { type Clock, type Logger, silentLogger, systemClock, type Transport } fr
 import { Admission } from "./admission/admission.ts";
 import { WebhookConnections } from "./admission/webhooks/webhook-connections.ts";
 import { Aggregator } from "./aggregation/aggregator.ts";
+import { EventKeeper } from "./kinds/event/keeper.ts";
 import { AuthenticationMap } from "./aggregation/authentication-map.ts";
 import { type FrontProxy } from "./aggregation/front-proxy.ts";
 import { LocalApiServices } from "./aggregation/local-api-services.ts";
@@ -114,6 +115,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   await localServices.start();
   const authenticationMap = new AuthenticationMap({ store, clock, log, frontProxy });
   authenticationMap.start();
+  const events = new EventKeeper({ store, clock, log });
+  events.start();
   aggregator.start();
   const listeners = new Set<Listener>();
   return {
@@ -132,7 +135,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       closing.abort();
       await Promise.all([...listeners].map((listener) => listener.close()));
       aggregator.stop();
-      const keepers = [keeper, aggregation, legacyTokens, localServices, authenticationMap];
+      const keepers = [keeper, aggregation, legacyTokens, localServices, authenticationMap, events];
       await Promise.all(keepers.map((each) => each.stop()));
       resolver.close();
       connections.close();
