@@ -1,4 +1,4 @@
-/** Python Functions with packages of pip: the debugger, the example, and what a person is told when there is no package. */
+/** Python Functions with packages of pip: the debugger, the example, and the errors for packages that do not exist. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * Python Functions: a build, answers, and what a person is told when the code is wrong. More: python.full.test.ts; its facts
+ * Python Functions: a build, responses, and the errors for wrong code. More: python.full.test.ts; its facts
  * without a platform: packages/image/src/builder/{python,secrets}.test.ts, runtimes/python/src/debugger.test.ts.
  */
 import { spawnSync } from "node:child_process";

@@ -24,7 +24,7 @@ export async function found(
   }
 }
 
-/** In one word. A status that was written in between is no change of the user's. */
+/** `created`, `changed`, `unchanged` or `applied`. A status written in between does not count as a change. */
 export function becameOf(before: UnknownObject | undefined | null, after: UnknownObject): string {
   if (before === undefined) return "created";
   if (before === null) return "applied";

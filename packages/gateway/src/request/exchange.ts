@@ -32,7 +32,7 @@ import { type Passage, type RequestDeps } from "./passage.ts";
 import { type HeldBody, Placement } from "./placement.ts";
 import { collectBody, maxReplayableBytes, RequestBody } from "./request-body.ts";
 
-/** Of a failure that is no broken connection. */
+/** For failures other than a broken connection. */
 const none = { earlier: 0, pauseMs: 0 };
 /** For the way to a gateway that admits, and back. */
 const peerGraceMs = 2_000;

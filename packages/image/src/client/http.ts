@@ -27,8 +27,8 @@ export interface HttpRequest {
 }
 
 /**
- * Whether an address may be connected to, on behalf of whoever named the host (without brackets and port). The address that is
- * checked is the one that is connected to, and no connection of other requests is used.
+ * Whether a request may connect to an address to which a host name leads (`hostname`: without brackets and port). The address
+ * that was checked is the one that is connected to, and connections of other requests are not reused.
  */
 export type MayReach = (address: string, hostname: string) => boolean;
 

@@ -1,6 +1,6 @@
 import { type Clock } from "@spry/kube";
 
-/** The earliest of the moments at which somebody wants to be woken; one timer for all of them. */
+/** Wakes at the earliest of the requested times, with a single timer. */
 export class WakeTimer {
   readonly #clock: Clock;
   readonly #wake: () => void;

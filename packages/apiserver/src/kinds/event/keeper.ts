@@ -23,8 +23,8 @@ interface Dependencies {
 }
 
 /**
- * Removes Events that are old, and the oldest of the namespace that has most when there are too many: nobody else would, and
- * no namespace pushes out what was reported in another.
+ * Removes Events an hour after their last write. When there are too many, the namespace with the most Events loses its oldest
+ * ones, so that a busy namespace does not displace the Events of the others.
  */
 export class EventKeeper {
   readonly #deps: Dependencies;

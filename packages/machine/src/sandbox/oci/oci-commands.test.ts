@@ -57,7 +57,7 @@ describe.skipIf(why !== "")(`commands and terminals of an OCI runtime's containe
     });
     plain.stdin?.end("typed");
     expect(await plain.exited).toEqual({ exitCode: 3 });
-    // Whoever reads late gets all of it.
+    // A late reader still gets all of the output.
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(await text(plain.stdout)).toBe("typed");
     expect(await text(plain.stderr ?? plain.stdout)).toBe("problem\n");
