@@ -1,5 +1,3 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import path from "node:path";
 import { type Clock, type Container, type ContainerStatus, messageOf, type Pod } from "@spry/kube";
 import { type InputMode } from "../sandbox/container-input.ts";
 import {
@@ -9,15 +7,30 @@ import {
   type SandboxContainer,
 } from "../sandbox/sandbox.ts";
 import { Backoff } from "./backoff.ts";
+import { endGracefully, killAfter } from "./container-stop.ts";
+import {
+  type ContainerState,
+  endInWords,
+  lostState,
+  startErrorState,
+  terminatedState,
+  timeOf,
+} from "./container-states.ts";
 import { argvOf, environmentOf, expand, type PodObjects, type PodPlace } from "./environment.ts";
-import { appendLines, floodWords, LogFile, readHead, readTail } from "./log-file.ts";
+import { appendLines, floodWords, LogFile } from "./log-file.ts";
 import { isolationOf } from "./isolation.ts";
 import { runHook } from "./lifecycle-hooks.ts";
 import { isSidecar } from "./pod-status.ts";
 import { ContainerProbes, type ProbeKind } from "./probes.ts";
+import {
+  defaultTerminationLog,
+  prepareRunFiles,
+  type RunFiles,
+  runFilesOf,
+  terminationMessage,
+} from "./run-files.ts";
 import { mountsOf } from "./volumes.ts";
 
-type State = NonNullable<ContainerStatus["state"]>;
 type Note = (type: "Normal" | "Warning", reason: string, message: string) => void;
 
 export interface ContainerRunOptions {
@@ -33,14 +46,9 @@ export interface ContainerRunOptions {
   lastWords?: ((ip: string, how: string) => Promise<string[]> | undefined) | undefined;
 }
 
-const maxTerminationMessage = 4096;
 const floodGraceSeconds = 1;
 /** Within this time a process that had waited for its Pod says that it is ready, or is reported as ready without that. */
 const momentMs = 50;
-const maxLogMessage = { lines: 80, bytes: 2048 };
-/** After a preStop hook that took all of the grace period (minimumGracePeriodInSeconds of the kubelet). */
-const leastGraceMs = 2_000;
-const defaultTerminationLog = "/dev/termination-log";
 
 /** One container of a Pod through all of its runs: what it does now, did last, and may do next. */
 export class ContainerRun {
@@ -52,10 +60,10 @@ export class ContainerRun {
   readonly #note: Note;
   readonly #lastWords: ContainerRunOptions["lastWords"];
   readonly #restarts = new Backoff();
-  #state: State = { waiting: { reason: "PodInitializing" } };
-  #lastState: State = {};
+  #state: ContainerState = { waiting: { reason: "PodInitializing" } };
+  #lastState: ContainerState = {};
   /** How the last run ended, until the next one begins. */
-  #end: State["terminated"] | undefined;
+  #end: ContainerState["terminated"];
   #restartCount = 0;
   #started = false;
   #ready = false;
@@ -70,7 +78,7 @@ export class ContainerRun {
   #stopping: Promise<void> | undefined;
   /** Resolves when the end of the present run is in the state. */
   #ended: Promise<void> = Promise.resolve();
-  /** When a restart may be made; told once per exit. */
+  /** When a restart may be made; computed once per exit. */
   #restartAt: number | undefined;
   #starting = false;
 
@@ -106,7 +114,7 @@ export class ContainerRun {
   get isRunning(): boolean {
     return this.#process !== undefined;
   }
-  /** What runs at present, for commands beside it. */
+  /** What runs at present: `exec` and `attach` use it. */
   get process(): SandboxContainer | undefined {
     return this.#process;
   }
@@ -146,19 +154,12 @@ export class ContainerRun {
 
   /** A run that ends before it begins, because this machine lacks what its image needs. */
   failToStart(message: string): void {
-    const now = timeOf(this.#clock.now());
     if (this.#end) {
       this.#lastState = { terminated: this.#end };
       this.#restartCount++;
     }
     this.#restartAt = undefined;
-    this.#end = {
-      exitCode: 128,
-      reason: "StartError",
-      message,
-      startedAt: now,
-      finishedAt: now,
-    };
+    this.#end = startErrorState(message, this.#clock);
     this.#state = { terminated: this.#end };
     this.#note("Warning", "Failed", `Error: ${message}`);
   }
@@ -206,7 +207,7 @@ export class ContainerRun {
       const argv = argvOf(this.spec, image.config, env);
       const end = this.#end;
       const run = end ? this.#restartCount + 1 : this.#restartCount;
-      const files = this.#files(sandbox, run);
+      const files = prepareRunFiles(sandbox.dir, this.name, run);
       const process = await sandbox.start({
         name: this.name,
         run,
@@ -264,29 +265,14 @@ export class ContainerRun {
       this.#lastState = { terminated: known.state.terminated };
     this.#restartCount = run;
     if (known?.imageID) this.#imageId = known.imageID;
-    this.#attach(process, this.#files(sandbox, run, true), sandbox, hadStarted);
+    this.#attach(process, runFilesOf(sandbox.dir, this.name, run), sandbox, hadStarted);
     // It goes on being what it was until a probe says otherwise.
     if (hadStarted && known.ready) this.#ready = true;
   }
 
-  #files(
-    sandbox: PodSandbox,
-    run: number,
-    keep = false,
-  ): { logFile: string; terminationLog: string } {
-    const dir = path.join(sandbox.dir, "containers", this.name);
-    const terminationLog = path.join(dir, "termination-log");
-    if (!keep) {
-      mkdirSync(dir, { recursive: true, mode: 0o700 });
-      writeFileSync(terminationLog, "", { mode: 0o600 });
-      removeLogs(dir, run);
-    }
-    return { logFile: logFileOf(sandbox.dir, this.name, run), terminationLog };
-  }
-
   #attach(
     process: SandboxContainer,
-    files: { logFile: string; terminationLog: string },
+    files: RunFiles,
     sandbox: PodSandbox,
     hadStarted: boolean,
   ): void {
@@ -353,14 +339,14 @@ export class ContainerRun {
   async #onExit(
     process: SandboxContainer,
     exit: ExitStatus,
-    files: { logFile: string; terminationLog: string },
+    files: RunFiles,
     { ip }: PodSandbox,
   ): Promise<void> {
     this.#probes?.stop();
     const wasReady = this.#ready;
     this.#ready = false;
     const message =
-      this.#flooded ?? exit.message ?? (await this.#terminationMessage(exit.exitCode, files));
+      this.#flooded ?? exit.message ?? (await terminationMessage(files, this.spec, exit.exitCode));
     // Nothing has served before it was ready, and an end that was asked for needs no explanation.
     const isFailure = exit.exitCode !== 0 && !this.#stopping;
     if (isFailure) await this.#explainEnd(exit, files.logFile, wasReady ? ip : undefined);
@@ -368,14 +354,10 @@ export class ContainerRun {
     this.#log?.close();
     this.#process = undefined;
     this.#started = false;
-    this.#end = {
-      exitCode: exit.exitCode,
-      reason: exit.reason ?? (exit.exitCode === 0 ? "Completed" : "Error"),
-      ...(message ? { message } : {}),
-      startedAt: timeOf(process.startedAt),
-      finishedAt: timeOf(exit.finishedAt),
+    this.#end = terminatedState(exit, message, {
+      startedAt: process.startedAt,
       containerID: this.#containerId,
-    };
+    });
     this.#state = { terminated: this.#end };
     if (exit.reason === "StartError") this.#note("Warning", "Failed", `Error: ${exit.message}`);
     this.#wake();
@@ -388,16 +370,6 @@ export class ContainerRun {
     const others = ip === undefined ? undefined : this.#lastWords?.(ip, how);
     const lines = [...own, ...((await others?.catch(() => [])) ?? [])];
     if (lines.length > 0) await appendLines(logFile, lines).catch(() => {});
-  }
-
-  async #terminationMessage(
-    exitCode: number,
-    { logFile, terminationLog }: { logFile: string; terminationLog: string },
-  ): Promise<string> {
-    const text = await readHead(terminationLog, maxTerminationMessage).catch(() => "");
-    const wantsLog = this.spec.terminationMessagePolicy === "FallbackToLogsOnError";
-    if (text || !wantsLog || exitCode === 0) return text;
-    return readTail(logFile, maxLogMessage.lines, maxLogMessage.bytes).catch(() => "");
   }
 
   #runPostStart(sandbox: PodSandbox): void {
@@ -422,7 +394,7 @@ export class ContainerRun {
   stop(graceMs: number, sandbox: PodSandbox, why?: string): Promise<void> {
     const process = this.#process;
     if (!process) return Promise.resolve();
-    if (this.#stopping) this.#killAfter(graceMs, process);
+    if (this.#stopping) killAfter(graceMs, process, this.#clock);
     else {
       this.#note("Normal", "Killing", why ?? `Stopping container ${this.name}`);
       this.#stopping = this.#terminate(process, graceMs, sandbox).finally(() => {
@@ -432,25 +404,16 @@ export class ContainerRun {
     return this.#stopping;
   }
 
-  async #terminate(process: SandboxContainer, graceMs: number, sandbox: PodSandbox): Promise<void> {
-    const hook = this.spec.lifecycle?.preStop;
-    let leftMs = graceMs;
-    if (hook && graceMs > 0) {
-      const begin = this.#clock.now();
-      const target = { ip: sandbox.ip, container: this.spec, process };
-      await runHook(hook, target, graceMs, this.#clock).catch((error: unknown) =>
-        this.#note("Warning", "FailedPreStopHook", `PreStopHook failed: ${messageOf(error)}`),
-      );
-      leftMs = Math.max(graceMs - (this.#clock.now() - begin), leastGraceMs);
-    }
-    process.kill("SIGTERM");
-    this.#killAfter(leftMs, process);
+  async #terminate(process: SandboxContainer, graceMs: number, { ip }: PodSandbox): Promise<void> {
+    const run = {
+      ip,
+      container: this.spec,
+      process,
+      clock: this.#clock,
+      onHookFailed: (message: string) => this.#note("Warning", "FailedPreStopHook", message),
+    };
+    await endGracefully(run, graceMs);
     await this.#ended;
-  }
-
-  #killAfter(ms: number, process: SandboxContainer): void {
-    const cancel = this.#clock.after(ms, () => process.kill("SIGKILL"));
-    void process.exited.then(cancel);
   }
 
   /** Forgets the process without ending it. */
@@ -464,14 +427,10 @@ export class ContainerRun {
     return this.#log;
   }
 
-  /** What the agent has to say before `start` can be tried. */
+  /** Whether its present or last run has that image. */
   usesImage(digest: string): boolean {
     return this.#imageId.endsWith(digest);
   }
-}
-
-export function logFileOf(podDir: string, container: string, run: number): string {
-  return path.join(podDir, "containers", container, `${run}.log`);
 }
 
 /** A terminal has an input also where nobody may attach: without one it would be at its end. */
@@ -479,38 +438,4 @@ function inputOf({ stdin, stdinOnce, tty }: Container): InputMode | undefined {
   if (tty) return stdin && stdinOnce ? "terminal-once" : "terminal";
   if (!stdin) return undefined;
   return stdinOnce ? "once" : "open";
-}
-
-/** Of a container's runs, the last one's log is kept beside the present one's, as a kubelet has it. */
-function removeLogs(dir: string, run: number): void {
-  for (const name of readdirSync(dir)) {
-    const past = /^(\d+)\.log/.exec(name)?.[1];
-    if (past !== undefined && Number(past) < run - 1) rmSync(path.join(dir, name), { force: true });
-  }
-}
-
-/** "the container was killed: it exceeded its memory limit (128Mi)". */
-function endInWords({ exitCode, reason, signal }: ExitStatus, { resources }: Container): string {
-  const limit = resources?.limits?.["memory"];
-  if (reason === "OOMKilled")
-    return `the container was killed: it exceeded its memory limit${limit ? ` (${limit})` : ""}`;
-  return signal
-    ? `the container was ended by ${signal}`
-    : `the container ended with exit code ${exitCode}`;
-}
-
-function lostState(known: ContainerStatus, clock: Clock): NonNullable<State["terminated"]> {
-  const startedAt = known.state?.running?.startedAt;
-  return {
-    exitCode: 137,
-    reason: "ContainerStatusUnknown",
-    message: "The container could not be located when the node agent started again",
-    ...(startedAt ? { startedAt } : {}),
-    finishedAt: timeOf(clock.now()),
-    ...(known.containerID ? { containerID: known.containerID } : {}),
-  };
-}
-
-function timeOf(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { type Clock, StatusError, type Transport } from "@spry/kube";
 import { type Sandbox } from "../sandbox/sandbox.ts";
-import { logFileOf } from "./container-run.ts";
+import { logFileOf } from "./run-files.ts";
 import { LogFile } from "./log-file.ts";
 import { parseLogOptions, readLog } from "./log-reader.ts";
 import { attachToPod, execInPod, forwardPort } from "./pod-streams.ts";
