@@ -1,5 +1,5 @@
 import { subscribe } from "node:diagnostics_channel";
-import { type ClientRequest } from "node:http";
+import { ClientRequest } from "node:http";
 
 type Headers = readonly (readonly [name: string, value: string])[];
 
@@ -15,11 +15,11 @@ export function useTraceHeaders(headersOf: () => Headers | undefined): void {
  * it is part of, or else a new one, which those who are asked have in common.
  */
 export function traceOutgoingRequests(): void {
-  subscribe("http.client.request.created", (message) => {
-    const { request } = message as { request: ClientRequest };
-    for (const [name, value] of headersNow() ?? newTrace())
-      if (!request.hasHeader(name)) request.setHeader(name, value);
-  });
+  if (reportsCreatedRequests()) {
+    subscribe("http.client.request.created", (message) =>
+      addHeaders((message as { request: ClientRequest }).request),
+    );
+  } else addHeadersBeforeTheyAreWritten();
   subscribe("undici:request:create", (message) => {
     const { request } = message as {
       request: { headers: string | string[]; addHeader(name: string, value: string): void };
@@ -28,6 +28,29 @@ export function traceOutgoingRequests(): void {
     for (const [name, value] of headersNow() ?? newTrace())
       if (!has.includes(name)) request.addHeader(name, value);
   });
+}
+
+/** Node.js 22.12 and later do. */
+function reportsCreatedRequests(): boolean {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  return major > 22 || (major === 22 && minor >= 12);
+}
+
+/** A request whose headers are given as a list, or that expects `100 Continue`, has written them when it is created. */
+function addHeaders(request: ClientRequest): void {
+  if (request.headersSent) return;
+  for (const [name, value] of headersNow() ?? newTrace())
+    if (!request.hasHeader(name)) request.setHeader(name, value);
+}
+
+/** Node.js 20 says only that a request has been sent. All ways of making one lead to this method, which writes its headers. */
+function addHeadersBeforeTheyAreWritten(): void {
+  const prototype = ClientRequest.prototype as unknown as { _implicitHeader(): void };
+  const write = prototype._implicitHeader;
+  prototype._implicitHeader = function (this: ClientRequest) {
+    addHeaders(this);
+    return write.call(this);
+  };
 }
 
 function newTrace(): Headers {

@@ -23,14 +23,9 @@ export const missingRuntimes: { name: string; reason: string }[] = [];
 
 export async function availableRuntimes(): Promise<Runtime[]> {
   const found: Runtime[] = [];
-  for (const major of [22, 24, 26]) {
-    const [name, api] = [`nodejs${major}`, major >= 26 ? ("request" as const) : ("event" as const)];
-    try {
-      found.push({ name, language: "nodejs", api, interpreter: nodeBinary(String(major)) });
-    } catch (error) {
-      missingRuntimes.push({ name, reason: (error as Error).message.slice(0, 200) });
-    }
-  }
+  // Node.js 20 is deprecated, and goes through the same code as 22.
+  const majors = process.env["SPRY_TEST_FULL"] ? [20, 22, 24, 26] : [22, 24, 26];
+  found.push(...nodeRuntimesOf(majors));
   const isRecent = "import sys; sys.exit(sys.version_info < (3, 11))";
   if (spawnSync("python3", ["-c", isRecent]).status === 0)
     found.push({ name: "python312", language: "python", api: "event", interpreter: "python3" });
@@ -45,6 +40,20 @@ export async function availableRuntimes(): Promise<Runtime[]> {
     });
   else missingRuntimes.push({ name: "python314", reason: lack ?? "it does not run" });
   return found;
+}
+
+/** Of these versions of Node.js; those that are not to be had are `missingRuntimes`. */
+export function nodeRuntimesOf(majors: readonly number[]): Runtime[] {
+  return majors.flatMap((major) => {
+    const name = `nodejs${major}`;
+    const api = major >= 26 ? "request" : "event";
+    try {
+      return [{ name, language: "nodejs", api, interpreter: nodeBinary(String(major)) }];
+    } catch (error) {
+      missingRuntimes.push({ name, reason: (error as Error).message.slice(0, 200) });
+      return [];
+    }
+  });
 }
 
 const pythonPackage = path.resolve(import.meta.dirname, "../../../runtimes/python/spry_runtime");
