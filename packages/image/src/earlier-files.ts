@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
+import { type Owner } from "./unpack-layer.ts";
 import { type EarlierVersion } from "./placed-files.ts";
 
 /** The files of an earlier version of an image, for those that its next version has as well. */
@@ -14,10 +15,18 @@ export class EarlierFiles {
   }
 
   /**
-   * Where there is a plain file at this path with the same content and mode; undefined where there is none. `identity` as in
-   * `PlacedFile`.
+   * Where there is a plain file at this path with the same content and mode, and the same owner if one is given; undefined
+   * where there is none. `identity` as in `PlacedFile`.
    */
-  find(path: string, content: Buffer, mode: number, identity?: string): string | undefined {
+  find(
+    path: string,
+    content: Buffer,
+    {
+      mode,
+      identity,
+      owner,
+    }: { mode: number; identity?: string | undefined; owner?: Owner | undefined },
+  ): string | undefined {
     const file = join(this.#root, path);
     const known = this.#content?.get(path)?.identity;
     if (known !== undefined && identity !== undefined) return known === identity ? file : undefined;
@@ -33,6 +42,7 @@ export class EarlierFiles {
       const stats = fstatSync(descriptor);
       const isAlike = stats.isFile() && stats.size === content.length;
       if (!isAlike || (stats.mode & 0o7777) !== mode) return undefined;
+      if (owner && (stats.uid !== owner.uid || stats.gid !== owner.gid)) return undefined;
       return this.#has(descriptor, content) ? file : undefined;
     } finally {
       closeSync(descriptor);

@@ -9,7 +9,7 @@ export interface EarlierVersion {
 /** A regular file that a layer has brought. */
 export interface PlacedFile {
   size: number;
-  /** Mode and digest; undefined for a large one. */
+  /** Owner other than root, mode and digest; undefined for a large one. */
   identity?: string;
 }
 

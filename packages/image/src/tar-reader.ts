@@ -3,6 +3,9 @@ export interface TarEntry {
   path: string;
   type: "file" | "directory" | "symlink" | "hardlink" | "other";
   mode: number;
+  /** Numbers of the owning user and group: names mean something else on another machine. */
+  uid: number;
+  gid: number;
   /** Bytes of content that follow. */
   size: number;
   /** Target of a link. */
@@ -128,10 +131,14 @@ export class TarReader {
     if (!Number.isSafeInteger(size) || size < 0)
       throw new Error(`${JSON.stringify(path)}: invalid size`);
     const kind = typeOf(type, path);
+    const owner = (key: "uid" | "gid", start: number) =>
+      ownerIn(overrides.get(key) ?? numberIn(block, start, 8), path);
     return {
       path,
       type: kind,
       mode: numberIn(block, 100, 8) & 0o7777,
+      uid: owner("uid", 108),
+      gid: owner("gid", 116),
       size: kind === "file" || kind === "other" ? size : 0,
       link,
     };
@@ -163,6 +170,15 @@ function typeOf(flag: string, path: string): TarEntry["type"] {
     default:
       return "other";
   }
+}
+
+/** The last number means "no change" to `chown`. */
+const maxOwner = 2 ** 32 - 2;
+
+function ownerIn(value: string | number, path: string): number {
+  const id = Number(value);
+  if (Number.isInteger(id) && id >= 0 && id <= maxOwner) return id;
+  throw new Error(`${JSON.stringify(path)}: invalid owner`);
 }
 
 function padded(size: number): number {

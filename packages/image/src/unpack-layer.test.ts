@@ -262,6 +262,64 @@ describe("a hostile layer", () => {
   });
 });
 
+test.skipIf(process.getuid?.() !== 0)(
+  "owners and modes are kept where a container has a copy of the files; only root can do that",
+  async () => {
+    const owned = (entry: TarEntry, uid: number, gid: number): TarEntry => ({
+      ...entry,
+      header: { ...entry.header, uid, gid },
+    });
+    const large = "x".repeat(2 * 1024 * 1024);
+    const layer = (uid: number) => [
+      owned(directory("data", 0o2775), uid, 33),
+      owned(file("data/small", "1", 0o4640), uid, 33),
+      owned(file("data/large", large, 0o666), uid, 33),
+      owned(directory("root", 0o700), 0, 0),
+      directory("open", 0o777),
+      directory("sticky", 0o1777),
+      file("plain"),
+    ];
+    const rightsIn = (root: string) =>
+      Object.fromEntries(
+        ["data", "data/small", "data/large", "root", "open", "sticky", "plain"].map((name) => {
+          const { uid, gid, mode } = lstatSync(join(root, name));
+          return [name, `${uid}:${gid} ${(mode & 0o7777).toString(8)}`];
+        }),
+      );
+    const unpackAll = async (uids: number[], earlier?: string) => {
+      const root = temporaryDirectory();
+      const placed = new PlacedFiles();
+      for (const uid of uids)
+        await unpackLayer(chunked(await packTar(layer(uid))), root, {
+          keepsOwners: true,
+          placed,
+          earlier: earlier === undefined ? undefined : { dir: earlier },
+        });
+      return root;
+    };
+    const rights = (uid: number) => ({
+      data: `${uid}:33 775`,
+      "data/small": `${uid}:33 640`,
+      "data/large": `${uid}:33 666`,
+      root: "0:0 700",
+      open: "0:0 777",
+      sticky: "0:0 1777",
+      plain: "0:0 644",
+    });
+    const first = await unpackAll([33]);
+    expect(rightsIn(first)).toEqual(rights(33));
+    // A later layer, and a later version, may give all of it to another user.
+    expect(rightsIn(await unpackAll([33, 101]))).toEqual(rights(101));
+    const later = await unpackAll([101], first);
+    expect(rightsIn(later)).toEqual(rights(101));
+    expect(lstatSync(join(later, "plain")).ino).toBe(lstatSync(join(first, "plain")).ino);
+    const tooLarge = await packTar([owned(file("a"), 2 ** 32 - 1, 0)]);
+    await expect(unpackLayer(chunked(tooLarge), temporaryDirectory())).rejects.toThrow(
+      "invalid owner",
+    );
+  },
+);
+
 test("files that an earlier version has with the same content and mode are shared, others are written", async () => {
   const dir = temporaryDirectory();
   const [earlier, root] = ["earlier", "root"].map((name) => join(dir, name)) as [string, string];

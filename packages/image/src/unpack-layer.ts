@@ -3,6 +3,9 @@ import {
   chmodSync,
   closeSync,
   constants,
+  fchmodSync,
+  fchownSync,
+  lchownSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -40,8 +43,8 @@ const opaqueWhiteout = ".wh..wh..opq";
 
 /**
  * Unpacks a layer over what earlier layers left in `dir` (OCI image specification, "Applying
- * Changesets"). Nothing is written outside of it, whatever the archive says. Owners are not kept;
- * modes are reduced to 0755 and always let the owner in; devices and pipes are left out.
+ * Changesets"). Nothing is written outside of it, whatever the archive says. Modes always let the owner in; devices, pipes
+ * and the set-user-ID and set-group-ID bits are left out.
  */
 export async function unpackLayer(
   source: AsyncIterable<Uint8Array>,
@@ -50,6 +53,11 @@ export async function unpackLayer(
     diffId?: Digest;
     limits?: UnpackLimits;
     totals?: UnpackTotals;
+    /**
+     * Keeps owners, where this process may, and who else may write: for containers that have a copy of the files. Default
+     * false: everything belongs to this process's user, and modes are reduced to 0755.
+     */
+    keepsOwners?: boolean | undefined;
     /** Of its files, those that have not changed are shared, which is quicker than writing them. */
     earlier?: EarlierVersion | undefined;
     /** Takes what the layer brings. */
@@ -64,6 +72,7 @@ export async function unpackLayer(
     options.limits?.entries ?? 1_000_000,
     options.earlier && new EarlierFiles(options.earlier),
     options.placed,
+    options.keepsOwners ?? false,
   );
   const reader = new TarReader(unpacker);
   const whole = createHash("sha256");
@@ -88,7 +97,13 @@ interface SmallFile {
   /** On disk. */
   file: string;
   mode: number;
+  owner: Owner | undefined;
   chunks: Buffer[];
+}
+
+export interface Owner {
+  uid: number;
+  gid: number;
 }
 
 class LayerUnpacker implements TarSink {
@@ -101,6 +116,7 @@ class LayerUnpacker implements TarSink {
   #descriptor: number | undefined;
   readonly #earlier: EarlierFiles | undefined;
   readonly #placed: PlacedFiles | undefined;
+  readonly #keepsOwners: boolean;
   /** A file that is placed when its content is known. */
   #small: SmallFile | undefined;
 
@@ -110,7 +126,9 @@ class LayerUnpacker implements TarSink {
     entryLimit: number,
     earlier: EarlierFiles | undefined,
     placed: PlacedFiles | undefined,
+    keepsOwners: boolean,
   ) {
+    this.#keepsOwners = keepsOwners;
     this.#earlier = earlier;
     this.#placed = placed;
     this.#tree = new ImageTree(dir);
@@ -159,18 +177,19 @@ class LayerUnpacker implements TarSink {
       return this.#hide(parent, name);
     }
     this.#remember(parent, name);
-    const mode = (entry.mode & 0o755) | 0o600;
+    const mode = (entry.mode & (this.#keepsOwners ? 0o777 : 0o755)) | 0o600;
+    const owner = this.#keepsOwners ? { uid: entry.uid, gid: entry.gid } : undefined;
     switch (entry.type) {
       case "directory":
-        this.#placeDirectory(file, mode | 0o700);
+        this.#placeDirectory(file, mode | 0o700, owner);
         // As `/tmp` is: whichever user a container runs as, it may write there.
         if ((entry.mode & 0o1777) === 0o1777) chmodSync(file, 0o1777);
         return;
       case "file":
         placed?.files.set(pathOf(parent, name), { size: entry.size });
         if ((this.#earlier ?? placed) && entry.size <= maxSharedBytes)
-          this.#small = { path: pathOf(parent, name), file, mode, chunks: [] };
-        else this.#placeFile(file, mode);
+          this.#small = { path: pathOf(parent, name), file, mode, owner, chunks: [] };
+        else this.#placeFile(file, mode, owner);
         return;
       case "symlink":
         this.#remove(file);
@@ -182,14 +201,18 @@ class LayerUnpacker implements TarSink {
     }
   }
 
-  #placeDirectory(file: string, mode: number): void {
+  #placeDirectory(file: string, mode: number, owner: Owner | undefined): void {
     const found = lstatSync(file, { throwIfNoEntry: false });
-    if (found?.isDirectory()) return;
-    if (found) this.#remove(file);
-    mkdirSync(file, { mode });
+    const isThere = found?.isDirectory() === true;
+    if (isThere && !owner) return;
+    if (found && !isThere) this.#remove(file);
+    if (!isThere) mkdirSync(file, { mode });
+    // A later layer may give a directory to another user.
+    if (owner && (isThere || !isRoot(owner))) give(() => lchownSync(file, owner.uid, owner.gid));
+    if (owner && (isThere || othersWrite(mode))) chmodSync(file, mode);
   }
 
-  #placeFile(file: string, mode: number): void {
+  #placeFile(file: string, mode: number, owner: Owner | undefined): void {
     const { O_WRONLY, O_CREAT, O_EXCL } = constants;
     const flags = O_WRONLY | O_CREAT | O_EXCL | (constants.O_NOFOLLOW ?? 0);
     try {
@@ -199,17 +222,22 @@ class LayerUnpacker implements TarSink {
       this.#remove(file);
       this.#descriptor = openSync(file, flags, mode);
     }
+    const descriptor = this.#descriptor;
+    if (owner && !isRoot(owner)) give(() => fchownSync(descriptor, owner.uid, owner.gid));
+    // Against the process's umask.
+    if (owner && othersWrite(mode)) fchmodSync(descriptor, mode);
   }
 
-  #placeSmall({ path, file, mode, chunks }: SmallFile): void {
+  #placeSmall({ path, file, mode, owner, chunks }: SmallFile): void {
     const [only] = chunks;
     const content = only && chunks.length === 1 ? only : Buffer.concat(chunks);
     const known = this.#placed?.files.get(path);
-    const identity = known && `${mode} ${hash("sha256", content, "base64")}`;
+    const belongsTo = owner && !isRoot(owner) ? `${owner.uid}:${owner.gid} ` : "";
+    const identity = known && `${belongsTo}${mode} ${hash("sha256", content, "base64")}`;
     if (known && identity) known.identity = identity;
-    const same = this.#earlier?.find(path, content, mode, identity);
+    const same = this.#earlier?.find(path, content, { mode, identity, owner });
     if (same !== undefined && this.#linked(same, file)) return;
-    this.#placeFile(file, mode);
+    this.#placeFile(file, mode, owner);
     const descriptor = this.#descriptor ?? -1;
     for (let at = 0; at < content.length;) at += writeSync(descriptor, content, at);
   }
@@ -279,6 +307,18 @@ class LayerUnpacker implements TarSink {
     } catch (cause) {
       throw new Error(`entry ${JSON.stringify(this.#entry?.path.slice(0, 300))}`, { cause });
     }
+  }
+}
+
+const isRoot = ({ uid, gid }: Owner): boolean => uid === 0 && gid === 0;
+const othersWrite = (mode: number): boolean => (mode & 0o022) !== 0;
+
+/** Without the right to give files away they stay this process's, as in any image before. */
+function give(act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    if (!["EPERM", "EINVAL"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
 }
 

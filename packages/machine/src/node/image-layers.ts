@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import {
   chmodSync,
+  lchownSync,
   linkSync,
   mkdirSync,
   readdirSync,
@@ -41,6 +42,8 @@ interface UnpackOptions {
   isChecked: boolean;
   /** An image of the same repository: unchanged files of the last layer are shared with it. */
   earlier?: EarlierVersion | undefined;
+  /** See `unpackLayer`. */
+  keepsOwners: boolean;
 }
 
 /**
@@ -52,16 +55,17 @@ interface UnpackOptions {
 export async function unpackImageLayers(
   client: RegistryClient,
   image: ResolvedImage,
-  { dir, sharedDir, isChecked, earlier }: UnpackOptions,
+  { dir, sharedDir, isChecked, earlier, keepsOwners }: UnpackOptions,
 ): Promise<UnpackedImage> {
   const { layers } = image.manifest;
   const isWorth = (layers.at(-1)?.size ?? 0) >= worthComparing;
   const last = isWorth ? { earlier, placed: new PlacedFiles() } : {};
+  const options = { keepsOwners, last };
   const lower = layers.slice(0, -1);
   const lowerBytes = lower.reduce((sum, { size }) => sum + size, 0);
   if (lowerBytes < worthSharing) {
     await mkdir(dir, { mode: 0o755 });
-    const size = await unpackRange(client, image, dir, 0, layers.length, last);
+    const size = await unpackRange(client, image, dir, 0, layers.length, options);
     return { size, placed: last.placed };
   }
   // Of one registry: another one could claim to have any.
@@ -70,10 +74,16 @@ export async function unpackImageLayers(
     .digest("hex");
   const base = `base-${id}`;
   if (!isChecked && (await exists(path.join(sharedDir, base)))) await requireLayers(client, image);
-  const size = await ensureBase(client, image, path.join(sharedDir, base), lower.length);
-  await linkTree(path.join(sharedDir, base), dir);
+  const size = await ensureBase(
+    client,
+    image,
+    path.join(sharedDir, base),
+    lower.length,
+    keepsOwners,
+  );
+  await linkTree(path.join(sharedDir, base), dir, keepsOwners);
   return {
-    size: size + (await unpackRange(client, image, dir, lower.length, layers.length, last)),
+    size: size + (await unpackRange(client, image, dir, lower.length, layers.length, options)),
     base,
     placed: last.placed,
   };
@@ -94,12 +104,13 @@ async function ensureBase(
   image: ResolvedImage,
   base: string,
   count: number,
+  keepsOwners: boolean,
 ): Promise<number> {
   if (await exists(base)) return 0;
   const partial = `${base}.partial-${randomBytes(4).toString("hex")}`;
   try {
     await mkdir(partial, { mode: 0o755 });
-    const size = await unpackRange(client, image, partial, 0, count);
+    const size = await unpackRange(client, image, partial, 0, count, { keepsOwners });
     // Another pull may have been faster: then theirs is as good.
     await rename(partial, base).catch(async (error: unknown) => {
       if (!(await exists(base))) throw error;
@@ -116,7 +127,13 @@ async function unpackRange(
   dir: string,
   from: number,
   to: number,
-  last: { earlier?: EarlierVersion | undefined; placed?: PlacedFiles } = {},
+  {
+    keepsOwners,
+    last = {},
+  }: {
+    keepsOwners: boolean;
+    last?: { earlier?: EarlierVersion | undefined; placed?: PlacedFiles };
+  },
 ): Promise<number> {
   const totals = { size: 0, entries: 0 };
   for (let i = from; i < to; i++) {
@@ -125,6 +142,7 @@ async function unpackRange(
     if (!layer) continue;
     await unpackLayer(client.getBlob(name, layer), dir, {
       totals,
+      keepsOwners,
       ...(i === manifest.layers.length - 1 ? last : {}),
       ...(diffId ? { diffId } : {}),
     });
@@ -133,13 +151,12 @@ async function unpackRange(
 }
 
 /** Makes `to` a tree of its own whose files are those of `from`. Symbolic links are made anew. */
-async function linkTree(from: string, to: string): Promise<void> {
+async function linkTree(from: string, to: string, keepsOwners: boolean): Promise<void> {
   const pending = [""];
   let entries = 0;
   for (let dir = pending.pop(); dir !== undefined; dir = pending.pop()) {
     mkdirSync(path.join(to, dir), { mode: 0o755 });
-    const { mode } = statSync(path.join(from, dir));
-    if ((mode & 0o1777) === 0o1777) chmodSync(path.join(to, dir), 0o1777);
+    copyDirectoryRights(path.join(from, dir), path.join(to, dir), keepsOwners);
     for (const entry of readdirSync(path.join(from, dir), { withFileTypes: true })) {
       const name = path.join(dir, entry.name);
       if (entry.isDirectory()) pending.push(name);
@@ -149,6 +166,13 @@ async function linkTree(from: string, to: string): Promise<void> {
       if (++entries % linkBatch === 0) await setImmediate();
     }
   }
+}
+
+function copyDirectoryRights(from: string, to: string, keepsOwners: boolean): void {
+  const { mode, uid, gid } = statSync(from);
+  if (keepsOwners && (uid !== 0 || gid !== 0)) lchownSync(to, uid, gid);
+  const isForAll = (mode & 0o1777) === 0o1777;
+  if (isForAll || (keepsOwners && (mode & 0o1777) !== 0o755)) chmodSync(to, mode & 0o1777);
 }
 
 async function exists(dir: string): Promise<boolean> {

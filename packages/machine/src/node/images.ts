@@ -31,6 +31,8 @@ export interface ImageStoreOptions {
   mirrors: Record<string, RegistryEndpoint>;
   /** Image name → the digest that it stands for, whatever it stood for when it was last pulled. */
   pinned?: ReadonlyMap<string, string> | undefined;
+  /** Whether files keep the owners that an image gives them; see `unpackLayer`. Default: they do not. */
+  keepsOwners?: (() => boolean) | undefined;
   clock: Clock;
   log: Logger;
 }
@@ -201,6 +203,7 @@ export class ImageStore {
         dir: rootDir,
         sharedDir: images,
         isChecked,
+        keepsOwners: this.#options.keepsOwners?.() ?? false,
         earlier: this.#earlierOf(resolved.name),
       });
       const { size, base, placed } = unpacked;

@@ -105,7 +105,14 @@ class NodeAgent implements MachineNode {
     const { client, name, clock, log, mirrors, pinned, dataDir, sandbox, apiServer } =
       this.#options;
     const imagesDir = path.resolve(dataDir, "images");
-    this.#images = new ImageStore({ dir: imagesDir, mirrors, pinned, clock, log });
+    this.#images = new ImageStore({
+      dir: imagesDir,
+      mirrors,
+      pinned,
+      keepsOwners: () => sandbox.keepsOwners,
+      clock,
+      log,
+    });
     this.#evictions = new EvictionManager({
       dir: path.resolve(dataDir),
       measure: this.#options.measureDisk,

@@ -90,6 +90,7 @@ const umaskForPods = 0o022;
 
 class ProcessSandbox implements Sandbox {
   readonly name = "process";
+  readonly keepsOwners = false;
   readonly runtimeVersion: string;
   readonly isolation: string;
   readonly annotations: Record<string, string>;

@@ -16,6 +16,8 @@ export interface Sandbox {
   readonly runtimeVersion: string;
   /** What is kept apart and what is not, a plain sentence for a person. */
   readonly isolation: string;
+  /** Whether each container has a copy of its image's files, in which owners mean what they mean to the image. */
+  readonly keepsOwners: boolean;
   /** What a person should know about this kind of sandbox, for the Node's annotations. */
   readonly annotations: Record<string, string>;
   /**

@@ -63,6 +63,9 @@ export async function openOciSandbox(options: OciSandboxOptions): Promise<Sandbo
 
 class OciSandbox implements Sandbox {
   readonly name = "oci";
+  get keepsOwners(): boolean {
+    return this.#overlay;
+  }
   readonly isolation =
     "each container has its own root file system, namespaces, limits and system call filter, and shares this machine's kernel";
   readonly #dataDir: string;
