@@ -333,6 +333,32 @@ describe("what is wrong is said:", () => {
   });
 });
 
+test("a server behind a Service is found by the Service's name", async () => {
+  // The server in the cluster is a Function, which hands requests on to the one on this machine.
+  const source = `export default {
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const headers = ["content-type", "content-encoding", "git-protocol"].flatMap((name) =>
+        request.headers.has(name) ? [[name, request.headers.get(name)]] : []);
+      const body = request.method === "POST" ? await request.arrayBuffer() : undefined;
+      const response = await fetch("${open.origin}" + pathname + search, { method: request.method, headers, body });
+      const type = response.headers.get("content-type");
+      return new Response(await response.arrayBuffer(), { status: response.status, headers: { "content-type": type } });
+    },
+  };`;
+  // In the process sandbox the Pods' addresses are this machine's own.
+  await allowGitServers(platform, [platform.hostAddress, "git.default.svc.cluster.local"]);
+  await platform.k("apply -f -", functionManifest("git", source));
+  await running("git");
+  await apply("inside", { url: "http://git.default.svc.cluster.local/shop.git" });
+  await running("inside");
+  expect(await platform.call("inside.default")).toMatchObject({ status: 200 });
+  await apply("lost", { url: "http://no-git.default.svc.cluster.local/shop.git" });
+  await expect
+    .poll(() => conditionOf("lost", "ConfigurationReady"))
+    .toMatchObject({ message: expect.stringContaining("Could not resolve host: no-git.default") });
+});
+
 test("a server that goes away leaves the Function as it is, and editable", async () => {
   const host = platform.hostAddress;
   const server = await GitHttpServer.start({ root: repository.root, host });

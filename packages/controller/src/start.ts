@@ -15,7 +15,12 @@ import {
   silentLogger,
   systemClock,
 } from "@spry/kube";
-import { CommitLookups, removeAbandonedSessions, resolveCommit } from "@spry/source";
+import {
+  CommitLookups,
+  removeAbandonedSessions,
+  resolveCommit,
+  type ServiceLookup,
+} from "@spry/source";
 import { BuildLogins } from "./build/build-login.ts";
 import { BuildSlots } from "./build/build-slots.ts";
 import { InheritedBuilds } from "./build/inherited-builds.ts";
@@ -36,6 +41,8 @@ export interface FunctionControllerOptions {
   config: ControllerConfig;
   /** The platform's own registry, when it has one. */
   internalRegistry?: RegistryAccess | undefined;
+  /** Where Git servers behind Services are, if no name server says it. */
+  services?: ServiceLookup | undefined;
   clock?: Clock;
   log?: Logger;
   metrics?: ControllerMetrics;
@@ -66,7 +73,12 @@ export async function startFunctionController(options: FunctionControllerOptions
   const environment = { ...process.env, ...settings.buildEnvironment };
   const commits = new CommitLookups({
     resolve: (question) =>
-      resolveCommit(question, { environment, signal, allowed: settings.gitAllowedAddresses }),
+      resolveCommit(question, {
+        environment,
+        signal,
+        allowed: settings.gitAllowedAddresses,
+        services: options.services,
+      }),
     wake,
     clock,
     max: settings.maxSimultaneousGitChecks,

@@ -1,6 +1,7 @@
 /** The single machine: what controls workloads on it, and the agent that runs their Pods. */
 export { type ControllersOptions, startControllers } from "./controllers/start-controllers.ts";
 export { ServiceFiles } from "./network/service-files.ts";
+export { createServiceLookup } from "./network/service-lookup.ts";
 export { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
 export { openOciSandbox, type OciSandboxOptions } from "./sandbox/oci/oci-sandbox.ts";
 export { fetchPython } from "./sandbox/fetch-python.ts";

@@ -4,14 +4,16 @@ import { GitError } from "./git-error.ts";
 import { gitTree } from "./monorepo/git-tree.ts";
 import { findMonorepo, type Monorepo } from "./monorepo/monorepo.ts";
 import { type CommitQuestion, commitIn, isRefName } from "./resolve-commit.ts";
+import { type ServiceLookup } from "./git-server.ts";
 import { type GitSession, type GitSessionOptions } from "./git-session.ts";
 import { withRedirects } from "./redirects.ts";
 import { parseRepositoryUrl } from "./repository-url.ts";
 
 export interface FetchRequest
-  extends CommitQuestion, Omit<GitSessionOptions, "repository" | "server"> {
-  /** Internal servers that may be asked nevertheless; see `locateServer`. */
+  extends CommitQuestion, Omit<GitSessionOptions, "repository" | "server" | "proxy"> {
+  /** See `LocateOptions`. */
   allowed: readonly string[];
+  services?: ServiceLookup | undefined;
   /** Full id: this commit, and no other. */
   commit: string;
   /** Folder of the repository that is wanted, from its root. */

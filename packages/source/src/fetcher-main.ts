@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { type AuthType, type GitCredentials, readCredentials } from "./credentials.ts";
 import { fetchSource, type FetchRequest } from "./fetch-source.ts";
 import { GitError } from "./git-error.ts";
+import { type ServiceLookup } from "./git-server.ts";
 
 const usage = `usage: fetcher --url URL --commit ID --base-dir DIR --destination DIR
   --reference NAME       what the commit was found by, for servers that refuse to send by id
@@ -71,9 +72,14 @@ function readRequest(): FetchRequest & { handover: string | undefined } {
     scratch: scratch !== undefined && existsSync(scratch) ? scratch : undefined,
     handover,
     allowed,
+    services: process.env["SPRY_SERVICES"] ? servicesByName : undefined,
     credentials: auth ? credentialsIn(auth, credentials ?? "") : undefined,
   };
 }
+
+/** In the process sandbox only Node.js knows the names of Services (docs/adr/0006): this process connects to them for Git. */
+const servicesByName: ServiceLookup = async (host, port) =>
+  /\.svc(?:\.cluster\.local)?$/.test(host) ? [{ host, port }] : undefined;
 
 function credentialsIn(auth: string, directory: string): GitCredentials {
   if (auth !== "basic" && auth !== "key") throw new Error(usage);

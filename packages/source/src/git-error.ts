@@ -36,7 +36,7 @@ const hostKey = anyOf(/Host key verification failed/, /REMOTE HOST IDENTIFICATIO
 const redirected = /returned error: 30[12378]\b|unable to update url base from redirection/;
 /** Nothing that speaks Git answers: whether the port is closed, silent or another program's is not for all to know. */
 const unreachable = anyOf(
-  /[Ff]ailed to connect|[Cc]ouldn't connect|[Cc]onnection (?:refused|reset|closed|timed out)/,
+  /[Ff]ailed to connect|[Cc]ouldn't connect|SOCKS5 connection|[Cc]onnection (?:refused|reset|closed|timed out)/,
   /[Nn]o route to host|[Nn]etwork is unreachable|Operation timed out|timed out|too slow/,
   /Empty reply|Received HTTP\/0\.9|[Uu]nsupported HTTP|[Ww]eird server reply|unexpected eof/,
   /kex_exchange_identification|banner exchange|Connection to .* closed|wrong version number|packet length/,

@@ -4,7 +4,7 @@
  */
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { GitError } from "./git-error.ts";
+import { GitError, unreachableServer } from "./git-error.ts";
 import { isInternal, isWithin, networkOf } from "./internal-addresses.ts";
 import { type RepositoryUrl } from "./repository-url.ts";
 
@@ -13,6 +13,28 @@ export interface GitServer {
   port: number;
   /** What the name was resolved to; empty where only a proxy can resolve it. */
   addresses: readonly string[];
+  /** Of a Service: what answers for it, each at a port of its own. Git is led there. */
+  endpoints?: readonly Endpoint[] | undefined;
+}
+
+export interface Endpoint {
+  /** A name only where this process can connect to it as it is. */
+  host: string;
+  port: number;
+}
+
+/** Who answers for a Service, by its name in the cluster, where no name server knows it; undefined for what is not a Service. */
+export type ServiceLookup = (
+  host: string,
+  port: number,
+) => Promise<readonly Endpoint[] | undefined>;
+
+export interface LocateOptions {
+  /** Host names and networks of internal servers that may be asked nevertheless, as the `Serverless` object has them. */
+  allowed: readonly string[];
+  environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Default: the name server knows all names. */
+  services?: ServiceLookup | undefined;
 }
 
 const denied =
@@ -20,17 +42,21 @@ const denied =
   "or this platform itself; an operator can allow it by spec.gitAllowedAddresses of the Serverless object";
 
 /**
- * Resolves the server's name. Throws a `GitError` when one of its addresses is internal and not among `allowed`, host
- * names and networks as the `Serverless` object has them. Nothing has been connected to then.
+ * Resolves the server's name. Throws a `GitError` when one of its addresses is internal and not among `allowed`. Nothing has
+ * been connected to then.
  */
 export async function locateServer(
   { host, port }: RepositoryUrl,
-  allowed: readonly string[],
-  environment: Readonly<Record<string, string | undefined>> = process.env,
+  { allowed, environment = process.env, services }: LocateOptions,
 ): Promise<GitServer> {
-  const addresses = await addressesOf(host, hasProxy(environment));
+  const endpoints = await services?.(host, port);
+  if (endpoints?.length === 0) throw new GitError("temporary", unreachableServer);
+  const names = endpoints ? new Set(endpoints.map((each) => each.host)) : [host];
+  const isProxied = !endpoints && hasProxy(environment);
+  const found = await Promise.all([...names].map((name) => addressesOf(name, isProxied)));
+  const addresses = found.flat();
   if (!isAllowed(host, addresses, allowed)) throw new GitError("temporary", denied);
-  return { host, port, addresses };
+  return { host, port, addresses, endpoints };
 }
 
 /** Why an entry of the operator's list cannot be used; undefined when it can. */

@@ -12,6 +12,8 @@ export interface GitSessionOptions {
   repository: RepositoryUrl;
   /** Where its server was found: Git asks there, and nowhere else. */
   server: GitServer;
+  /** The only way to it, for http. */
+  proxy?: string | undefined;
   credentials?: GitCredentials | undefined;
   /** Where its directory is made. Default: the system's temporary directory. */
   scratch?: string | undefined;
@@ -19,13 +21,13 @@ export interface GitSessionOptions {
   environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
-const handedOn = [
+const proxies = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [
+  name,
+  name.toLowerCase(),
+]);
+const withoutProxies = [
   "PATH",
   "TMPDIR",
-  ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [
-    name,
-    name.toLowerCase(),
-  ]),
   "GIT_SSL_CAINFO",
   "GIT_SSL_CAPATH",
   "GIT_PROXY_SSL_CAINFO",
@@ -34,6 +36,7 @@ const handedOn = [
   // By which the process sandbox finds what a container has left behind.
   "SPRY_ROOT",
 ];
+const handedOn = [...proxies, ...withoutProxies];
 
 /**
  * A place for Git to work in, with what it needs to get at one repository: a directory that only
@@ -45,13 +48,13 @@ export class GitSession implements Disposable {
   readonly #env: Record<string, string>;
   readonly #secrets: readonly string[];
 
-  constructor({ repository, server, credentials, scratch, environment }: GitSessionOptions) {
+  constructor({ repository, server, proxy, credentials, scratch, environment }: GitSessionOptions) {
     assertFits(repository, credentials);
     this.directory = mkdtempSync(join(scratch ?? tmpdir(), `spry-git-${process.pid}-`));
     this.#secrets = secretsOf(credentials);
     try {
       this.#env = {
-        ...pick(environment ?? process.env),
+        ...pick(environment ?? process.env, proxy === undefined ? handedOn : withoutProxies),
         ...this.#baseEnvironment(),
         ...this.#ssh(server, credentials),
         ...configEnvironment([
@@ -65,7 +68,7 @@ export class GitSession implements Disposable {
           ["protocol.version", "2"],
           // Where it leads is looked at first: see redirects.ts.
           ["http.followRedirects", "false"],
-          ...pinned(server),
+          ...(proxy === undefined ? pinned(server) : [["http.proxy", proxy] as const]),
           // What is larger goes through memory in pieces.
           ["core.bigFileThreshold", "16m"],
           ["pack.threads", "1"],
@@ -211,12 +214,18 @@ function pinned({ host, port, addresses }: GitServer): ConfigEntry[] {
 }
 
 /** Host keys stay known by the name. */
-function sshPin({ host, port, addresses: [address] }: GitServer): string[] {
+function sshPin({ host, port, addresses: [address], endpoints }: GitServer): string[] {
   if (address === undefined || isIP(host)) return [];
-  return [`HostName=${address}`, `HostKeyAlias=${port === 22 ? host : `[${host}]:${port}`}`];
+  const [endpoint] = endpoints ?? [];
+  return [
+    ...(endpoint
+      ? [`HostName=${endpoint.host}`, `Port=${endpoint.port}`]
+      : [`HostName=${address}`]),
+    `HostKeyAlias=${port === 22 ? host : `[${host}]:${port}`}`,
+  ];
 }
 
-type ConfigEntry = [key: string, value: string];
+type ConfigEntry = readonly [key: string, value: string];
 
 /** Configuration without files and without arguments. */
 function configEnvironment(entries: readonly ConfigEntry[]): Record<string, string> {
@@ -228,9 +237,12 @@ function configEnvironment(entries: readonly ConfigEntry[]): Record<string, stri
   return env;
 }
 
-function pick(all: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function pick(
+  all: Readonly<Record<string, string | undefined>>,
+  names: readonly string[],
+): Record<string, string> {
   return Object.fromEntries(
-    handedOn.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])),
+    names.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]]])),
   );
 }
 

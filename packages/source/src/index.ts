@@ -4,7 +4,7 @@ export { type CommitQuestion, commitIn, resolveCommit } from "./resolve-commit.t
 export { type CommitAnswer, CommitLookups, type Interest } from "./commit-lookups.ts";
 export { fetchSource, type FetchRequest, normalBaseDir } from "./fetch-source.ts";
 export { authorizationFailed, GitError } from "./git-error.ts";
-export { allowedAddressProblem } from "./git-server.ts";
+export { allowedAddressProblem, type ServiceLookup } from "./git-server.ts";
 /** Whether an address is what no tenant's name may lead to. */
 export { isInternal } from "./internal-addresses.ts";
 export { removeAbandonedSessions } from "./git-session.ts";

@@ -3,12 +3,15 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { GitError } from "./git-error.ts";
 import { GitSession, type GitSessionOptions } from "./git-session.ts";
-import { locateServer } from "./git-server.ts";
+import { locateServer, type ServiceLookup } from "./git-server.ts";
+import { ServiceRelay } from "./service-relay.ts";
 import { parseRepositoryUrl, type RepositoryUrl } from "./repository-url.ts";
 
-export interface SessionRequest extends Omit<GitSessionOptions, "repository" | "server"> {
+export interface SessionRequest extends Omit<GitSessionOptions, "repository" | "server" | "proxy"> {
   /** See `locateServer`. */
   allowed: readonly string[];
+  /** See `LocateOptions`. */
+  services?: ServiceLookup | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -27,11 +30,13 @@ export async function withRedirects<T>(
 ): Promise<T> {
   let current = repository;
   for (let hop = 0; ; hop++) {
-    const server = await locateServer(current, request.allowed, request.environment);
+    const server = await locateServer(current, request);
     // The password is for the server that was named, and no other.
     const isSame = current.origin === repository.origin;
     const credentials = isSame ? request.credentials : undefined;
-    using session = new GitSession({ ...request, credentials, repository: current, server });
+    await using relay = server.endpoints && (await ServiceRelay.open(server, server.endpoints));
+    const proxy = relay?.url;
+    using session = new GitSession({ ...request, credentials, repository: current, server, proxy });
     try {
       return await act(session, current);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { type GitCredentials } from "./credentials.ts";
 import { GitError } from "./git-error.ts";
-import { type GitSessionOptions } from "./git-session.ts";
+import { type LocateOptions } from "./git-server.ts";
 import { withRedirects } from "./redirects.ts";
 import { parseRepositoryUrl } from "./repository-url.ts";
 
@@ -28,17 +28,13 @@ export function commitIn(reference: string): string | undefined {
  */
 export async function resolveCommit(
   { url, reference, credentials }: CommitQuestion,
-  options: Pick<GitSessionOptions, "environment"> & {
-    signal?: AbortSignal | undefined;
-    /** Internal servers that may be asked nevertheless; see `locateServer`. */
-    allowed: readonly string[];
-  },
+  options: LocateOptions & { signal?: AbortSignal | undefined },
 ): Promise<string> {
   const commit = commitIn(reference);
   if (commit !== undefined) return commit;
   const repository = parseRepositoryUrl(url);
   const refs = candidates(reference.trim());
-  const { signal, environment, allowed } = options;
+  const { signal, ...locate } = options;
   // The server's other names (of pull requests, say) can be many; they are only asked for in full.
   const kinds = refs.some((ref) => !/^refs\/(?:heads|tags)\//.test(ref))
     ? []
@@ -47,7 +43,7 @@ export async function resolveCommit(
   const bounds = { timeoutMs, maxMemoryBytes, signal };
   const found = await withRedirects(
     repository,
-    { credentials, environment, allowed, signal },
+    { credentials, signal, ...locate },
     async (session, { url }) =>
       readRefs(
         await session.run(["ls-remote", "--quiet", ...kinds, "--", url, ...patterns], bounds),

@@ -8,7 +8,12 @@ import {
 import { startSubscriptions } from "@spry/eventing";
 import { startExposure } from "@spry/exposure";
 import { measuredTransport, messageOf, type prometheusMetrics, systemClock } from "@spry/kube";
-import { type MachineNode, type Sandbox, startControllers } from "@spry/machine";
+import {
+  createServiceLookup,
+  type MachineNode,
+  type Sandbox,
+  startControllers,
+} from "@spry/machine";
 import { keepServing } from "@spry/serving";
 import { remarkEventingOwner } from "../eventing-remark.ts";
 import { remarkDefinitionOwner } from "../exposure-remark.ts";
@@ -69,6 +74,7 @@ export function startParts(parts: RunningParts): Promise<unknown>[] {
         // A Pod with a network of its own finds the registry under the same name elsewhere.
         pushAddress: `${sandbox.hostAddress === host ? host : pullAddress}:${foundation.registryPort}`,
       },
+      services: createServiceLookup(client),
       remarks,
       log: logOf("controller"),
       signal: parts.controllerSignal,

@@ -11,6 +11,7 @@ import {
   systemClock,
 } from "@spry/kube";
 import { names } from "@spry/function";
+import { type ServiceLookup } from "@spry/source";
 import { type ControllerConfig, settingsOf } from "../config.ts";
 import { digestOf } from "../digest.ts";
 import { startFunctionController } from "../start.ts";
@@ -28,6 +29,8 @@ export interface ServerlessControllerOptions {
   config: ControllerConfig;
   /** The platform's own registry, when it has one. */
   internalRegistry?: RegistryAccess | undefined;
+  /** See `FunctionControllerOptions`. */
+  services?: ServiceLookup | undefined;
   clock?: Clock;
   log?: Logger;
   metrics?: ControllerMetrics;
@@ -64,6 +67,7 @@ export async function startServerlessController(
       client,
       config,
       internalRegistry: options.internalRegistry,
+      services: options.services,
       ...telling,
       ...(liveness ? { liveness } : {}),
       signal: own,
