@@ -3,7 +3,7 @@ import { badRequest, invalidOptions, plainFailure } from "../errors.ts";
 import { scanJson } from "../http/json-scanner.ts";
 import { storedBytes } from "../schema/go-values.ts";
 
-/** `meta/v1 ListOptions` of a list or watch, beside its selectors. */
+/** `meta/v1 ListOptions` of a list or watch, apart from its selectors. */
 export interface ListOptions {
   /** The revision that the client names; undefined when it names none. */
   revision: number | undefined;

@@ -169,7 +169,7 @@ async function respond(
   let user: UserInfo;
   let body: Buffer | undefined;
   try {
-    // Nobody's body is waited for before it is known who they are.
+    // No body is read before its sender is authenticated.
     user = await serving.authenticator.authenticate(incoming);
     body = await readBody(incoming);
   } catch (error) {

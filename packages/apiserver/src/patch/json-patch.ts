@@ -125,7 +125,7 @@ function isContainer(value: unknown): value is Container {
   return typeof value === "object" && value !== null;
 }
 
-/** Own members only: an object's prototype is no part of a document. */
+/** Own members only: an object's prototype is not part of a document. */
 function memberOf(owner: Container, key: string): unknown {
   if (Array.isArray(owner)) return owner[indexIn(owner.length, key)];
   return Object.hasOwn(owner, key) ? owner[key] : undefined;

@@ -9,7 +9,7 @@ const perError = 50;
 
 export const callLimitExceeded = "operation cancelled: actual cost limit exceeded";
 
-/** An expression, or all together that share a budget, cost more than they may. */
+/** One expression, or all that share a budget, exceeded the cost limit. */
 export class CostLimitError extends Error {
   override readonly name = "CostLimitError";
 }

@@ -12,8 +12,8 @@ interface Pair {
 }
 
 /**
- * `portforward.k8s.io`: for each connection the client opens two streams with the same request id,
- * one for its bytes and one to be told what went wrong.
+ * `portforward.k8s.io`: for each connection the client opens two streams with the same request id, one for its bytes
+ * and one for errors.
  */
 export function forwardPorts(target: PortStream): (stream: SpdyStream) => void {
   const waiting = new Map<string, Pair>();

@@ -17,7 +17,7 @@ export interface Upgrade {
   incoming: IncomingMessage;
   socket: Duplex;
   head: Buffer;
-  /** From then on an error cannot be told in HTTP. */
+  /** From then on an error cannot be reported by HTTP. */
   switched?: boolean;
 }
 

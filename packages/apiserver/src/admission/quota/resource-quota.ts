@@ -38,8 +38,8 @@ interface Charge {
 }
 
 /**
- * The admission plugin ResourceQuota (`k8s.io/apiserver/pkg/admission/plugin/resourcequota`). What is
- * used is counted up with the object itself, in one transaction; a controller counts anew, and down.
+ * The admission plugin ResourceQuota (`k8s.io/apiserver/pkg/admission/plugin/resourcequota`). Usage is raised
+ * together with the object itself, in one transaction; a controller counts again, and lowers it.
  */
 export class QuotaAdmission {
   readonly #store: Store;
@@ -75,7 +75,7 @@ export class QuotaAdmission {
       next.status = { ...next.status, used: resourceListOf(used) };
       this.#track(stored.object, next);
       const countedAt = this.#countedAt(stored);
-      // It shares its transaction with the object that is about to be written, which tells a failure.
+      // It shares its transaction with the object that is about to be written, which reports a failure.
       this.#store.put(stored, stored, next as unknown as UnknownObject).catch(() => {});
       this.#own.set(next.metadata.resourceVersion ?? "", countedAt);
       if (this.#own.size > maxOwn) this.#own.delete(this.#own.keys().next().value ?? "");
@@ -137,7 +137,7 @@ export class QuotaAdmission {
     });
   }
 
-  /** The revision at which somebody else last wrote what is used. */
+  /** The revision at which another writer last set the usage. */
   #countedAt({ revision }: StoredObject): number {
     return this.#own.get(String(revision)) ?? revision;
   }
@@ -156,8 +156,8 @@ export class QuotaAdmission {
   }
 
   /**
-   * `used` without what has been deleted since it was counted: the controller may not have come to it, and
-   * nobody is refused for what is gone.
+   * `used` without what has been deleted since it was counted: the controller may not have got to it, and no request
+   * may be refused because of objects that are deleted.
    */
   #counted(
     quota: UnknownObject,
