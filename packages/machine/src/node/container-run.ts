@@ -70,7 +70,7 @@ export class ContainerRun {
   #stopping: Promise<void> | undefined;
   /** Resolves when the end of the present run is in the state. */
   #ended: Promise<void> = Promise.resolve();
-  /** When a restart may be made; told once per exit. */
+  /** When a restart may be made; set once per exit. */
   #restartAt: number | undefined;
   #starting = false;
 
@@ -106,7 +106,7 @@ export class ContainerRun {
   get isRunning(): boolean {
     return this.#process !== undefined;
   }
-  /** What runs at present, for commands beside it. */
+  /** The current process, for commands that run alongside it. */
   get process(): SandboxContainer | undefined {
     return this.#process;
   }
@@ -327,7 +327,7 @@ export class ContainerRun {
     if (before !== `${this.#started}/${this.#ready}`) this.#wake();
   }
 
-  /** What it has written over and over helps nobody; the next run may do better, after a pause. */
+  /** The flood that it has written helps no reader; the next run may do better, after a pause. */
   #onFlood(): void {
     this.#flooded = `Container ${this.name} wrote ${floodWords}`;
     this.#note("Warning", "LogFlood", this.#flooded);
@@ -474,14 +474,14 @@ export function logFileOf(podDir: string, container: string, run: number): strin
   return path.join(podDir, "containers", container, `${run}.log`);
 }
 
-/** A terminal has an input also where nobody may attach: without one it would be at its end. */
+/** With a terminal, standard input stays open even if no client may attach: otherwise the program would read its end. */
 function inputOf({ stdin, stdinOnce, tty }: Container): InputMode | undefined {
   if (tty) return stdin && stdinOnce ? "terminal-once" : "terminal";
   if (!stdin) return undefined;
   return stdinOnce ? "once" : "open";
 }
 
-/** Of a container's runs, the last one's log is kept beside the present one's, as a kubelet has it. */
+/** The log of the previous run is kept next to the present one's, as the kubelet does. */
 function removeLogs(dir: string, run: number): void {
   for (const name of readdirSync(dir)) {
     const past = /^(\d+)\.log/.exec(name)?.[1];

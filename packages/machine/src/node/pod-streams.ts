@@ -109,7 +109,7 @@ function runningContainer(worker: PodWorker, name: string) {
   throw new StatusError({ code: 500, message: `container not found ("${name}")` });
 }
 
-/** Carries frames both ways until the command has ended, or whoever asked for it is gone. */
+/** Carries frames both ways until the command has ended, or the client has disconnected. */
 function session(exec: ExecProcess, request: Request): Response {
   const output = new PassThrough({ highWaterMark: bufferBytes });
   const gone = new AbortController();
@@ -181,7 +181,7 @@ function sizeOf(data: Buffer): { columns: number; rows: number } | undefined {
   }
 }
 
-/** Resolves when more can be written, also because nobody reads any more. */
+/** Resolves when more can be written, also if the reader has gone away. */
 function writable(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     if (stream.destroyed || stream.closed) return resolve();
