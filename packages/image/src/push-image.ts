@@ -63,7 +63,7 @@ export async function pushImage(
   return result;
 }
 
-/** Content that cannot be read breaks the connection; what is told is why, not that. */
+/** Content that cannot be read breaks the connection; the error reports the cause, not the broken connection. */
 async function putBlob(
   client: RegistryClient,
   target: ImageName,

@@ -2,7 +2,7 @@ import { isLoopback } from "../image-name.ts";
 import { type HttpRequest, type MayReach, readAll, send } from "./http.ts";
 import { RegistryError } from "./registry-error.ts";
 
-/** Who somebody is at a registry: by a password, or by what a sign-in there has left. */
+/** An identity at a registry: a password, or the result of an earlier sign-in there. */
 export type Credentials =
   | { username: string; password: string }
   /** A refresh token: the registry's authorization service gives access for it. */

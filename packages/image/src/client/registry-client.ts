@@ -200,7 +200,7 @@ export class RegistryClient {
     });
     answer.resume();
     if (answer.statusCode === 201) return true;
-    // The registry has opened an upload instead, which nobody will use.
+    // The registry has opened an upload instead, which will not be used.
     const upload = this.#connection.locationOf(name, answer);
     const closed = await this.#connection.request("DELETE", name, upload, {
       expect: [204, 202, 404, 405],

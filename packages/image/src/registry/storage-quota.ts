@@ -32,7 +32,7 @@ export class StorageQuota {
     this.#onPressure = onPressure;
   }
 
-  /** Whether so much is stored that what nobody strictly needs should go. */
+  /** Whether so much is stored that content which is not strictly needed should be removed. */
   get isUnderPressure(): boolean {
     return this.#hasRefused || this.stored + this.incoming > this.limit * pressureShare;
   }
