@@ -79,7 +79,7 @@ class CallLoop:
 
     def _live(self) -> None:
         self._serve_promoted()
-        # The server has gone. If it was killed, nobody else will end a call that hangs here.
+        # The server has ended. If it was killed, nothing else will end a call that hangs here.
         time.sleep(_ORPHAN_SECONDS)
         os._exit(1)
 

@@ -276,5 +276,5 @@ class Connection:
             if self._transport.can_write_eof():
                 self._transport.write_eof()
         except OSError:
-            # The other side has reset the connection a moment ago: there is nobody left to tell.
+            # The other side has reset the connection a moment ago: no response can be sent.
             self._transport.abort()

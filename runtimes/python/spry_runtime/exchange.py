@@ -125,7 +125,8 @@ class Exchange:
         if not self.paused:
             import asyncio
 
-            # Whoever has much to send to a quick client must not keep the loop, nor itself from hearing of the client's end.
+            # A Function with much to send to a quick client must not occupy the loop, nor miss the
+            # end of its client.
             await asyncio.sleep(0)
         while self.paused and not self.gone:
             await self._wait()
@@ -154,7 +155,7 @@ class Exchange:
 
 
 def refusal(status: int, reason: str, fields: bytes = b"") -> bytes:
-    """The whole answer to what is no request."""
+    """The whole response to a malformed request."""
     body = reason.encode() + b"\n"
     return status_line(status) + TEXT + fields + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body
 

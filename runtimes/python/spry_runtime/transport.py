@@ -155,7 +155,8 @@ class StreamTransport:
         if data:
             self._protocol.data_received(data)
         elif self._protocol.eof_received():
-            # Stays open for the answer, but must not be told of the end of input again and again.
+            # Stays open for the response, but must not be notified of the end of input again and
+            # again.
             self.pause_reading()
         else:
             self.close()
