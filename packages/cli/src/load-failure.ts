@@ -39,7 +39,7 @@ export function failureIn(output: string, root?: string): Failure {
   };
 }
 
-/** Of a package that is not there. */
+/** The name of a missing package. */
 function wayOutOf(text: string): string | undefined {
   const [, inNode] = /\bCannot find package '((?:@[\w.-]+\/)?[\w.-]+)'/.exec(text) ?? [];
   if (inNode !== undefined) return `npm install ${inNode} adds it to package.json`;

@@ -16,7 +16,7 @@ export function formatted(line: string, format: LogFormat): string {
   return `${parts.join("\t")}\n`;
 }
 
-/** What somebody else has put into a message must not look like a line of its own. */
+/** Text that others have put into a message must not look like a line of its own. */
 const oneLine = (text: unknown): string =>
   JSON.stringify(String(text ?? ""))
     .slice(1, -1)

@@ -168,7 +168,7 @@ async function removeExposure(client: KubeClient, keep: boolean): Promise<void> 
   }
 }
 
-/** Nobody converts any more: objects are served as they are kept. */
+/** No server converts any more: objects are served as they are stored. */
 async function endConversion(client: KubeClient, { plural, group }: Resource): Promise<void> {
   const name = `${plural}.${group}`;
   const none = { strategy: "None", webhook: null };

@@ -17,9 +17,9 @@ export interface Leftover {
 }
 
 /**
- * Objects with the installation's labels that `fieldManager` has applied and that are not among the platform's objects
- * for these values: a component that was switched off, an object of an older version. The registry is needed for as
- * long as somebody's images are in it; its volume claim holds data, and is for a person to delete.
+ * Objects with the installation's labels that `fieldManager` has applied and that are not among the platform's
+ * objects for these values: a component that was switched off, an object of an older version. The registry is needed
+ * for as long as images of Functions are in it; its volume claim holds data, and only the operator may delete it.
  */
 export async function leftovers(
   client: KubeClient,

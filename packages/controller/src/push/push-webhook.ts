@@ -32,9 +32,9 @@ const refillMs = 1000;
 const maxBuckets = 10_000;
 
 /**
- * Takes pushes of Git servers at `POST /git/<namespace>` and has the Functions of that namespace
- * look at their repository at once, by the annotation that a person can write as well: so the news
- * is stored before the sender gets its answer, and it does not matter which process has it.
+ * Accepts pushes of Git servers at `POST /git/<namespace>` and has the Functions of that namespace check their
+ * repositories at once, by the annotation that users can write as well: so the change is stored before the sender
+ * gets its response, and it does not matter which process handles it.
  */
 export function createPushWebhook(options: PushWebhookOptions): {
   fetch(request: Request): Promise<Response>;
@@ -106,7 +106,7 @@ async function checkNow(client: KubeClient, fn: Function, mark: string): Promise
   const target = { name, ...(namespace === undefined ? {} : { namespace }) };
   const patch = { metadata: { annotations: { [annotations.gitCheck]: mark } } };
   await client.patch(functions, target, patch).catch((error: unknown) => {
-    // Deleted meanwhile: nobody wants to know any more.
+    // Deleted meanwhile: there is nothing left to do.
     if (!isNotFound(error)) throw error;
   });
 }

@@ -97,7 +97,10 @@ function decoded(data: Secret["data"], key: string): string {
 
 const required = ["registryAddress", "serverAddress"] as const;
 
-/** The same for somebody else's, from the Secret that the Serverless object names. Errors name what that lacks. */
+/**
+ * The same for a registry of the user's, from the Secret that the Serverless object names. Errors name what the
+ * Secret lacks.
+ */
 export function externalRegistrySecret(
   namespace: string,
   given: Secret,

@@ -152,7 +152,8 @@ export class Exchange implements ResponseReceiver {
     const isCleared = await cleared;
     if (this.#isOver) return;
     if (isCleared) this.#dispatch(backend);
-    // Another gateway admits now, and this one's request has not been sent. Not at once, for this one to hear of it.
+    // Another gateway admits now, and the request of this one has not been sent. Retried after a moment, in which
+    // this gateway learns of the change.
     else await this.#seekAgain(false);
   }
 

@@ -34,7 +34,7 @@ export function checkNames({ name = "", generateName = "" }: ObjectMeta): FieldE
   return errors;
 }
 
-/** A label that names an owner must tell the truth. */
+/** A label that names an owner must match the real owner. */
 export function checkOwnerLabel(object: KubeObject, label: string, kind: string): FieldErrors {
   const value = object.metadata.labels?.[label];
   const owners = object.metadata.ownerReferences ?? [];
