@@ -45,7 +45,7 @@ function wayOutOf(text: string): string | undefined {
   if (inNode !== undefined) return `npm install ${inNode} adds it to package.json`;
   const [, inPython] = /\bModuleNotFoundError: No module named '(\w+)/.exec(text) ?? [];
   if (inPython === undefined) return undefined;
-  return `if ${inPython} is of a package, add that to requirements.txt`;
+  return `if ${inPython} belongs to a package, add the package to requirements.txt`;
 }
 
 function messageIn(text: string): string {

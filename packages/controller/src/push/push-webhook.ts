@@ -56,12 +56,12 @@ export function createPushWebhook(options: PushWebhookOptions): {
 
   const answer = async (request: Request, namespace: string): Promise<Response> => {
     const body = await readBody(request);
-    if (!body) return problem(413, `a push may have ${maxBodyBytes} bytes`);
+    if (!body) return problem(413, `the push is larger than ${maxBodyBytes} bytes`);
     const secrets = await secretsOf(client, namespace);
     if (!isSigned(request.headers, body, secrets))
       return problem(
         401,
-        `no signature by a value of Secret ${pushSecretName} in namespace ${namespace}`,
+        `the push has no signature that matches a value of Secret ${pushSecretName} in namespace ${namespace}`,
       );
     const event = readPushEvent(textOf(request, body));
     if (!event) {
@@ -84,8 +84,8 @@ export function createPushWebhook(options: PushWebhookOptions): {
     async fetch(request) {
       const { pathname } = new URL(request.url);
       const namespace = path.exec(pathname)?.[1];
-      if (namespace === undefined) return problem(404, "pushes are taken at /git/<namespace>");
-      if (request.method !== "POST") return problem(405, "a push must be POSTed");
+      if (namespace === undefined) return problem(404, "pushes are accepted at /git/<namespace>");
+      if (request.method !== "POST") return problem(405, "a push must be sent with POST");
       if (underWay >= maxUnderWay || !allows(namespace))
         return problem(429, "too many pushes", { "retry-after": "5" });
       underWay++;

@@ -185,7 +185,10 @@ export class Admission {
       }));
       this.#inheritance.take(all, undefined);
     }
-    log.info({ predecessor: predecessor?.identity, knows }, "admits to hard limits");
+    log.info(
+      { predecessor: predecessor?.identity, knows },
+      "this gateway admits requests to Revisions with a hard limit",
+    );
     this.#isHeld = isHeld;
     signal.addEventListener("abort", () => {
       this.#isHeld = undefined;

@@ -247,7 +247,7 @@ export class Exchange implements ResponseReceiver {
     this.#attempt?.abort();
     this.failed({
       code: "",
-      message: "the gateway does not admit",
+      message: "the gateway does not admit requests any more",
       method: this.#passage.request.method ?? "GET",
       wasSent: false,
       sinceSentMs: 0,

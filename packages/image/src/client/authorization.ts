@@ -70,7 +70,7 @@ export async function fetchToken(
     expires_in?: number;
   };
   const value = token ?? access_token;
-  if (!value) throw new Error(`asking ${url.host} for a token: there is none in the answer`);
+  if (!value) throw new Error(`asking ${url.host} for a token: the response has no token`);
   return { token: value, expiresInMs: (expires_in ?? 60) * 1000 };
 }
 

@@ -90,7 +90,7 @@ function parse(text: string, file: string): DockerConfig {
     return JSON.parse(text) as DockerConfig;
   } catch {
     // The parser's message quotes the text, which holds passwords.
-    throw new Error(`reading registry settings ${file}: no JSON`);
+    throw new Error(`reading registry settings ${file}: not valid JSON`);
   }
 }
 

@@ -57,7 +57,7 @@ export async function forwardPort(worker: PodWorker, request: Request): Promise<
   const text = new URL(request.url).searchParams.get("port") ?? "";
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port < 1 || port > 65_535)
-    throw badRequest(`port ${JSON.stringify(text.slice(0, 20))} is none`);
+    throw badRequest(`${JSON.stringify(text.slice(0, 20))} is not a valid port`);
   const host = worker.sandbox?.ip;
   if (!host || worker.isEnded) throw notRunning(worker);
   const socket = await connected(host, port, request.signal);
@@ -195,7 +195,7 @@ function writable(stream: Writable): Promise<void> {
   });
 }
 
-/** One direction alone: it may end while the other goes on. */
+/** One direction alone: it may end while the other continues. */
 function bodyOf(socket: Socket): ReadableStream {
   const body = new PassThrough();
   body.on("error", () => {});

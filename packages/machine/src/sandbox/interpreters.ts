@@ -94,7 +94,8 @@ export class Interpreters {
     try {
       const lack = (await findPython(version))
         ? undefined
-        : ((await fetchPython(version, progress)) ?? "what has been fetched does not run here");
+        : ((await fetchPython(version, progress)) ??
+          "the downloaded interpreter does not run here");
       await linkPython(version, partial, { pipConfig: this.#options.pipConfig, lack });
       await rm(dir, { recursive: true, force: true });
       await rename(partial, dir);

@@ -115,7 +115,7 @@ class ProcessSandbox implements Sandbox {
     this.annotations = {
       "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits":
-        "not enforced: the process sandbox knows no limits of processor time and memory",
+        "not enforced: the process sandbox does not support limits of processor time and memory",
       "node.spry.io/warm-processes": warmText(
         options.warm?.max ?? 0,
         this.#confinement !== undefined,
