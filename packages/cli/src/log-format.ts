@@ -7,7 +7,7 @@ const levels: Readonly<Record<number, string>> = {
   50: "ERROR",
 };
 
-/** The logger's line of JSON, or the same for a person's eye: time, level, name, message, fields; tabs between. */
+/** The logger's line of JSON, or the same in a readable form: time, level, name, message, fields; tabs between. */
 export function formatted(line: string, format: LogFormat): string {
   if (format === "json") return line;
   const { time, level, name, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;

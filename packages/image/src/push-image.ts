@@ -9,7 +9,7 @@ import { type Layer } from "./layer.ts";
 export interface LayerSource {
   name: ImageName;
   digests: ReadonlySet<Digest>;
-  /** Resolves when they are there, where that is still going on. */
+  /** Resolves when they exist, if they are still being pushed. */
   ready?: Promise<unknown>;
 }
 

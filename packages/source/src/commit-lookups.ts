@@ -118,7 +118,7 @@ export class CommitLookups {
       const lookup = this.#mostUrgent();
       if (!lookup) return;
       this.#queue.delete(lookup);
-      // All who asked have gone.
+      // All callers have gone away.
       if (lookup.users.size === 0) continue;
       this.#running.add(lookup);
       lookup.state = "running";

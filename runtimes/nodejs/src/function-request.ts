@@ -31,7 +31,7 @@ export class FunctionRequest extends IncomingMessage {
   #isEndHeld = false;
   #isOver = false;
 
-  /** Aborted when the time for an answer is over, or the client has gone. */
+  /** Aborted when the time for a response is over, or the client has disconnected. */
   // @ts-expect-error It is an accessor in recent versions of Node.js too, whatever their types say.
   override get signal(): AbortSignal {
     this.#controller ??= new AbortController();

@@ -11,7 +11,7 @@ export function formatLog(made: Line): void {
   line = made;
 }
 
-/** To stderr with stack and causes, as a person debugging the Function wants it. */
+/** To stderr with stack and causes, as needed for debugging the Function. */
 export function logError(what: string, error: unknown): void {
   process.stderr.write(line("error", `${what}: ${describe(error)}`));
 }

@@ -171,7 +171,7 @@ function surviveErrors(): void {
   process.on("unhandledRejection", (reason) => logError("unhandled rejection", reason));
 }
 
-/** An exit takes every request under way with it: the log says whose idea it was. */
+/** An exit ends every request under way with it: the log names the call that caused it. */
 function tellOfExit(): void {
   const exit = process.exit.bind(process);
   process.exit = (code) => {

@@ -67,7 +67,7 @@ async function isOver(next: Promise<{ done: boolean }>): Promise<boolean> {
   return (await Promise.race([next, soon]))?.done ?? false;
 }
 
-/** Or the client has gone. */
+/** Or the client has disconnected. */
 function drained(response: FunctionResponse): Promise<void> | undefined {
   if (response.destroyed) return undefined;
   return new Promise((resolve) => {

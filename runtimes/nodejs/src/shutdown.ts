@@ -4,7 +4,7 @@ import { type FunctionServer } from "./server.ts";
 
 let onStop = () => {};
 
-/** For what is to be done when the process is asked to end. */
+/** Sets what is done when a signal ends the process. */
 export function atSignal(act: () => void): void {
   onStop = act;
 }
@@ -76,7 +76,7 @@ export function shutDownOnSignal(
     server.close(() => void backgroundWork().then(() => process.exit(0)));
     // Those with a request under way become idle one by one.
     setInterval(() => server.closeIdleConnections(), 50);
-    // Node.js no longer looks after those that have begun a request and do not go on with it.
+    // Node.js no longer times out connections that have begun a request and do not complete it.
     setTimeout(() => open.forEach((socket) => isAnswered(socket) || socket.destroy()), headMs);
   };
   takeSignals(stop);

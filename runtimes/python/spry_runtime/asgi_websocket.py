@@ -37,7 +37,7 @@ _PING_SECONDS, _SILENCE_SECONDS, _CLOSE_SECONDS = 25.0, 60.0, 2.0
 
 
 def is_websocket(head: RequestHead) -> bool:
-    """Whether the client asks to go on as a WebSocket."""
+    """Whether the client asks to switch to WebSocket."""
     headers = head.headers
     return (
         headers.get("upgrade", "").lower() == "websocket"

@@ -26,7 +26,7 @@ _DRAIN_SECONDS = 0.02
 
 
 def serve_in_worker(settings, handler, listening, server, shared) -> int:
-    """Serves on the inherited socket until the supervisor says SIGTERM, or has gone."""
+    """Serves on the inherited socket until the supervisor sends SIGTERM, or has ended."""
 
     def beat() -> None:
         shared.frames_taken = (shared.frames_taken + 1) & 0xFFFFFFFF

@@ -53,7 +53,7 @@ class Exchange:
         """Whatever the application wants to remember."""
         self.length: int | None = None
         self.held: HeldBody | None = None
-        """To be released when the call is over, as the client has gone before."""
+        """To be released when the call is over, because the client has disconnected before."""
         self.begun = False
         """`start` has been called."""
         self._waiter = None
@@ -121,7 +121,7 @@ class Exchange:
             self.connection.abort()
 
     async def drained(self) -> None:
-        """Waits until the client has read enough, or has gone."""
+        """Waits until the client has read enough, or has disconnected."""
         if not self.paused:
             import asyncio
 
@@ -132,7 +132,7 @@ class Exchange:
             await self._wait()
 
     async def ended(self) -> None:
-        """Waits until the answer is complete, or the client has gone."""
+        """Waits until the response is complete, or the client has disconnected."""
         while not self.gone:
             await self._wait()
 

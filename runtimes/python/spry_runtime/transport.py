@@ -109,7 +109,7 @@ class StreamTransport:
             self._send_eof()
 
     def close(self) -> None:
-        """Closes after what has been written has gone out."""
+        """Closes after all written data has been sent."""
         self._closing = True
         if not self._buffer:
             self._drop(None)

@@ -71,7 +71,7 @@ function framesOf(log: Buffer, pageSize: number, salts: bigint): Frame[] {
   return frames;
 }
 
-/** Each frame's checksum goes on from the one before it. */
+/** Each frame's checksum continues that of the frame before it. */
 function firstBadFrame(
   log: Buffer,
   frames: readonly Frame[],

@@ -49,7 +49,7 @@ async function forward(
   // Its client says nothing there; read, so that it can end.
   error.resume();
   try {
-    // A stream of its own: one direction may end while the other goes on.
+    // A stream of its own: one direction may end while the other continues.
     const sent = Readable.toWeb(data.pipe(new PassThrough())) as ReadableStream;
     const answer = await target.open(port, sent, gone.signal);
     await pipeline(Readable.fromWeb(answer as never), data, { end: true });

@@ -83,7 +83,7 @@ export class SpdySession {
         this.#send(controlFrame(types.ping, 0, body));
         return;
       case types.headers: {
-        // Not of interest, but the compression goes on after it.
+        // Not of interest, but the compression state continues after it.
         await this.#headers.decode(body.subarray(4));
         if (fin) this.#streams.get(idAt())?.receiveEnd();
       }

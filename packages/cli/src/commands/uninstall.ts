@@ -194,7 +194,7 @@ async function remove(
   }
 }
 
-/** What every namespace got; what a person has made theirs stays. */
+/** The objects that every namespace got; those that users have taken over stay. */
 async function removeCopies(client: KubeClient): Promise<void> {
   const ours = `${labels.config} in (credentials,service-account),${labels.managedBy}!=${managedByUser}`;
   for (const resource of [resources.secrets, resources.serviceAccounts]) {

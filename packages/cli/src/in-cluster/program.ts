@@ -1,4 +1,4 @@
-/** What the programs of a cluster have in common: they end by signals, and say why when they cannot go on. */
+/** What the programs of a cluster have in common: they end on signals, and report why when they cannot continue. */
 import { type Logger, messageOf } from "@spry/kube";
 
 /**

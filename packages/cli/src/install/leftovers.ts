@@ -69,7 +69,7 @@ interface Kind {
   namespaces: (string | undefined)[];
 }
 
-/** In the order in which they are taken away: who asks before who answers. */
+/** In the order of their removal: clients before servers. */
 async function kindsOf(client: KubeClient, values: InstallValues): Promise<Kind[]> {
   const byKind = Map.groupBy(platformObjects(withEverything(values)), ({ kind }) => kind);
   const found: Kind[] = [];

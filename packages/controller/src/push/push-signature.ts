@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** Headers with an HMAC-SHA256 of the body: GitHub and Gitea, Bitbucket, and for everybody else. */
+/** Headers with an HMAC-SHA256 of the body: GitHub and Gitea, Bitbucket, and a generic one. */
 const signatureHeaders = ["x-hub-signature-256", "x-hub-signature", "x-signature-256"];
 
 /** Whether a request shows one of the secrets, as a signature of its body or, from GitLab, as it is. */

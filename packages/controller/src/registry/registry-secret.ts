@@ -19,7 +19,7 @@ export interface RegistryAccess {
 export interface RegistryLogins {
   /** The repositories of a namespace: pull and push. */
   namespace(of: { namespace: string; uid: string }): Login;
-  /** One build: its Function's repository and the namespace's dependency layers, as long as its Job goes on. */
+  /** One build: its Function's repository and the namespace's dependency layers, while its Job runs. */
   build(of: {
     namespace: string;
     /** Of the namespace. */

@@ -6,7 +6,7 @@ import { isNotFound } from "./registry-error.ts";
 
 /** Up to this size a blob goes out with the request that opens the upload. */
 const singleRequestLimit = 256 * 1024;
-/** From this size on a broken upload goes on where it broke, for one request more. */
+/** From this size on, a broken upload continues where it broke, for one request more. */
 const resumableSize = 8 * 1024 * 1024;
 
 /** Sends a blob, and after what may pass sends it again, a large one from where it broke. */

@@ -210,7 +210,7 @@ export class RegistryClient {
     return false;
   }
 
-  /** Sends a blob; a large one that breaks in the middle goes on where it broke. */
+  /** Sends a blob; a large one that breaks midway continues where it broke. */
   putBlob(name: ImageName, digest: Digest, body: Body): Promise<void> {
     return uploadBlob(this.#connection, name, digest, body);
   }

@@ -40,7 +40,7 @@ export class BlobStore {
     this.scratch = join(dir, "scratch");
     for (const algorithm of algorithms)
       mkdirSync(join(this.#blobs, algorithm), { recursive: true });
-    // What a crash left behind: an upload cannot go on, because its running digest is gone.
+    // What a crash left behind: an upload cannot continue, because its running digest is lost.
     rmSync(this.scratch, { recursive: true, force: true });
     mkdirSync(this.scratch, { recursive: true });
   }

@@ -2,7 +2,7 @@ import { type Digest } from "../digest.ts";
 import { type Stores } from "./exchange.ts";
 import { requirementsOf } from "./manifest-check.ts";
 
-/** Files handled between two looks at what else there is to do: requests go on during a sweep. */
+/** Files handled between two turns of the event loop: requests continue during a sweep. */
 const batch = 32;
 
 /**

@@ -37,7 +37,7 @@ export class StorageQuota {
     return this.#hasRefused || this.stored + this.incoming > this.limit * pressureShare;
   }
 
-  /** To be called when some of what is dispensable has gone: what was refused may find room now. */
+  /** Call it when dispensable content has been removed: what was refused may find space now. */
   relieved(): void {
     this.#hasRefused = false;
   }

@@ -86,7 +86,7 @@ export class Uploads {
     return this.#get(repository, id).size;
   }
 
-  /** Appends; what came before a broken connection counts, so that the client can go on from there. */
+  /** Appends; what came before a broken connection counts, so that the client can continue from there. */
   async append(
     repository: string,
     id: string,

@@ -265,7 +265,7 @@ export class ContainerRun {
     this.#restartCount = run;
     if (known?.imageID) this.#imageId = known.imageID;
     this.#attach(process, this.#files(sandbox, run, true), sandbox, hadStarted);
-    // It goes on being what it was until a probe says otherwise.
+    // It keeps its state until a probe reports otherwise.
     if (hadStarted && known.ready) this.#ready = true;
   }
 

@@ -176,7 +176,7 @@ export class LogFile {
     }
   }
 
-  /** In one turn of the event loop, because the container goes on writing. */
+  /** In one turn of the event loop, because the container keeps writing. */
   #move(copy: string, from: number, cut: number): void {
     const { files } = this.#limits;
     rmSync(this.#fileOf(files - 1), { force: true });

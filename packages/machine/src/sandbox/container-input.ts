@@ -54,7 +54,7 @@ export class ContainerInput {
     return writer;
   }
 
-  /** The program meets the end of its input when everybody attached has left too. */
+  /** The program reads the end of its input when all attached clients have left, too. */
   close(): void {
     if (this.#held === undefined) return;
     if (this.#mode === "terminal-once") this.#end(this.#held);

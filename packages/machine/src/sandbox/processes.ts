@@ -97,7 +97,7 @@ export async function readMemory(pid: number): Promise<number> {
 
 /** Signals a whole process group; one that has ended already is not an error. */
 export function signalGroup(group: number, signal: NodeJS.Signals): void {
-  // 0 and 1 would mean our own group, and everybody.
+  // 0 and 1 would mean our own group, and all processes.
   if (group > 1) signalProcess(-group, signal);
 }
 

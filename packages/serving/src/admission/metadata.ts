@@ -113,7 +113,7 @@ export function checkNameChange(
 
 const maxDifference = 4096;
 
-/** What changed, for a person: the merge patch from one to the other. */
+/** What changed, in a readable form: the merge patch from one to the other. */
 export function differenceOf(before: unknown, after: unknown): string {
   return (JSON.stringify(mergePatchBetween(before, after)) ?? "").slice(0, maxDifference);
 }

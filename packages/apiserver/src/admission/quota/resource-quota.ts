@@ -45,7 +45,7 @@ export class QuotaAdmission {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #type: ResourceType;
-  /** By revisions of quotas that were written here: when the count that they go on from was made. */
+  /** By revisions of quotas that were written here: when the count was made on which they are based. */
   readonly #own = new Map<string, number>();
 
   constructor(store: Store, catalog: Catalog, clock: Clock) {
@@ -142,7 +142,10 @@ export class QuotaAdmission {
     return this.#own.get(String(revision)) ?? revision;
   }
 
-  /** Whether any object of the kind has gone since then. A history that is too short for it says yes. */
+  /**
+   * Whether any object of the kind has been deleted since then. If the history does not go back that far, the answer
+   * is yes.
+   */
   #hasDeletions(quota: StoredObject, { type, namespace }: AdmissionAttributes["request"]): boolean {
     let found = false;
     try {

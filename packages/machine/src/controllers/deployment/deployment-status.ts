@@ -162,7 +162,7 @@ function progressOf(
   return undefined;
 }
 
-/** When a rollout that makes no progress is given up; undefined when none is going on. */
+/** When a rollout that makes no progress is given up; undefined when none is under way. */
 export function msUntilDeadline(deployment: Deployment, clock: Clock): number | undefined {
   const known = getCondition(conditionsOf(deployment), "Progressing");
   if (!known?.lastUpdateTime || !hasDeadline(deployment) || deployment.spec?.paused)

@@ -82,7 +82,7 @@ export function withCondition(
   return setCondition<Condition>(conditions, probed, clock);
 }
 
-/** The status of a Job that goes on; `created` Pods (negative: deleted) are not in the counts yet. */
+/** The status of a Job that continues; `created` Pods (negative: deleted) are not in the counts yet. */
 export function runningStatus(
   { clock, events }: ControllerContext,
   job: Job,
