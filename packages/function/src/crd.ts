@@ -166,8 +166,7 @@ export function specSchema(): Schema {
           },
           limit: {
             ...between(servingBounds.concurrency),
-            description:
-              "The most requests at a time that a Pod gets; further requests wait for a Pod.",
+            description: "Most requests at a time of one Pod; further ones wait.",
           },
         }),
         description: "How many requests a Pod handles at a time.",
@@ -317,10 +316,7 @@ function schedulesSchema(): Schema {
         pattern: "^[A-Za-z][A-Za-z0-9_+/-]*$",
         description: "Name of the IANA database, such as Europe/Berlin; UTC by default.",
       },
-      suspend: {
-        ...boolean,
-        description: "Whether the schedule is suspended: then no run is started.",
-      },
+      suspend: { ...boolean, description: "Whether its runs are suspended." },
       overlap: {
         ...string,
         enum: ["Allow", "Skip"],
@@ -343,10 +339,7 @@ function schedulesSchema(): Schema {
         pattern: "^/[!-~]*$",
         description: "Path and query of the request; / by default.",
       },
-      retries: {
-        ...between([0, 100]),
-        description: "How many times a failed run is retried; 0 by default.",
-      },
+      retries: { ...between([0, 100]), description: "Retries of a failed run; 0 by default." },
     },
     ["name", "cron"],
   );

@@ -220,10 +220,7 @@ export class SqliteJournal {
     return this.#log;
   }
 
-  /**
-   * A system that could not write a page may forget it, and reports that only once: what is on disk is known after a
-   * restart.
-   */
+  /** A system that could not write a page may forget it, and reports that once: only a restart shows what is on disk. */
   #fail(cause: unknown): Error {
     const message = `the disk failed under the store ${this.#file}; it accepts no more writes until it is restarted`;
     return (this.#failure = new Error(message, { cause }));

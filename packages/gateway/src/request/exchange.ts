@@ -152,8 +152,7 @@ export class Exchange implements ResponseReceiver {
     const isCleared = await cleared;
     if (this.#isOver) return;
     if (isCleared) this.#dispatch(backend);
-    // Another gateway admits now, and the request of this one has not been sent. Retried after a moment, in which
-    // this gateway learns of the change.
+    // Another gateway admits now; nothing was sent. Tried again after a moment, in which this gateway learns of it.
     else await this.#seekAgain(false);
   }
 
