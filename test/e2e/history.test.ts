@@ -98,7 +98,7 @@ describe("an inline Function", () => {
 
   test.each([
     [["dice", "--to", "99"], "Function dice has no revision 99; it has 5, 4, 3, 2, 1"],
-    [["dice", "--to", "5"], "Function dice already specifies what revision 5 is"],
+    [["dice", "--to", "5"], "Function dice already has the content of revision 5"],
     [["dice", "--to", "none"], "none is not a valid number of a revision"],
     [["nobody"], "Function nobody not found in namespace default"],
   ])("spry rollback %j is refused", async (args, message) => {

@@ -178,7 +178,7 @@ async function ensure(
   const scope = namespace ? `namespaces/${namespace}/` : "";
   const url = `http://kubernetes.internal/api/v1/${scope}${plural}`;
   const response = await transport(new Request(url, { method: "POST", headers, body }));
-  // A Namespace that was being deleted at the last end goes on with that.
+  // The deletion of a Namespace that was under way when the server ended continues.
   if (response.ok || response.status === 403) return;
   throw new Error(`creating ${kind} ${name}: ${await response.text()}`);
 }

@@ -55,7 +55,7 @@ export function forbidden(
   });
 }
 
-/** An option of the request that has a value it cannot have, told as a field of `CreateOptions` and the like. */
+/** An option of the request has a value that is not allowed, reported as a field of `CreateOptions` and the like. */
 export function invalidOptions(kind: string, report: (errors: FieldErrors) => void): StatusError {
   return invalidObject(kind, "meta.k8s.io", "", report);
 }
@@ -89,7 +89,7 @@ export function badRequest(message: string, options?: ErrorOptions): StatusError
   return new StatusError({ code: 400, message }, options);
 }
 
-/** Something that is neither the client's fault nor a refusal; the cause is told. */
+/** Something that is neither the client's fault nor a refusal; the message includes the cause. */
 export function internalError(cause: string, options?: ErrorOptions): StatusError {
   const message = `Internal error occurred: ${cause}`;
   return new StatusError(
@@ -122,7 +122,7 @@ export function gone(since: number, oldest: number): StatusError {
   });
 }
 
-/** The message of an error alone: what it came from is in its text already, or for nobody to see. */
+/** The message of an error alone: its causes are in that text already, or must not be shown. */
 export function ownMessageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

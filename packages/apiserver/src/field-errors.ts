@@ -8,8 +8,8 @@ interface FieldError {
 }
 
 /**
- * Collects what is wrong with an object, in the words of apimachinery's `field.Error`, so that all
- * problems are told at once.
+ * Collects what is wrong with an object, in the words of apimachinery's `field.Error`, so that all problems are
+ * reported at once.
  */
 export class FieldErrors {
   readonly all: FieldError[] = [];
@@ -24,7 +24,7 @@ export class FieldErrors {
   quoted(field: string, value: string, detail: string): void {
     this.#add(field, "FieldValueInvalid", `Invalid value: ${value}: ${detail}`);
   }
-  /** Without the value: it is not shown when it is no scalar. */
+  /** Without the value: only scalars are shown. */
   broken(field: string, detail: string): void {
     this.#add(field, "FieldValueInvalid", `Invalid value: ${detail}`);
   }

@@ -22,7 +22,7 @@ export interface ResourceRequest {
   dryRun: boolean;
   /** Asked for by a path of `/api/v1/watch/`, instead of by an option. */
   deprecatedWatch?: boolean;
-  /** Told to the client in `Warning` headers. */
+  /** Sent to the client in `Warning` headers. */
   warnings: string[];
   signal: AbortSignal;
   /** What it sends or changes is so large that its work takes turns with that of others. */

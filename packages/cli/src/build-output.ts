@@ -37,7 +37,7 @@ export async function followBuildOutput(
       await pause(lookMs, signal);
     }
   } catch {
-    // The command goes on without.
+    // The command continues without it.
   }
 }
 

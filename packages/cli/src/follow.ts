@@ -23,7 +23,7 @@ const words: Record<string, string> = {
 export interface FollowOptions {
   namespace: string;
   name: string;
-  /** The generation that has to run; earlier states are somebody else's. */
+  /** The generation that has to run; earlier states are the result of earlier changes. */
   generation: number;
   timeoutMs: number;
   progress: Progress;

@@ -19,8 +19,8 @@ function report(line: string): void {
     writeSync(3, `${line}\n`);
     closeSync(3);
   } catch (error) {
-    // Without that descriptor it was started by hand. A platform that has ended meanwhile has not written down whom
-    // it started: nobody would ever end this process.
+    // Without that descriptor it was started by hand. A platform that has ended meanwhile has not recorded which
+    // process it started: nothing would ever end this process.
     if ((error as NodeJS.ErrnoException).code === "EPIPE") process.exit(1);
   }
 }

@@ -39,13 +39,13 @@ export function failureIn(output: string, root?: string): Failure {
   };
 }
 
-/** Of a package that is not there. */
+/** The name of a missing package. */
 function wayOutOf(text: string): string | undefined {
   const [, inNode] = /\bCannot find package '((?:@[\w.-]+\/)?[\w.-]+)'/.exec(text) ?? [];
   if (inNode !== undefined) return `npm install ${inNode} adds it to package.json`;
   const [, inPython] = /\bModuleNotFoundError: No module named '(\w+)/.exec(text) ?? [];
   if (inPython === undefined) return undefined;
-  return `if ${inPython} is of a package, add that to requirements.txt`;
+  return `if ${inPython} belongs to a package, add the package to requirements.txt`;
 }
 
 function messageIn(text: string): string {

@@ -16,7 +16,7 @@ export function localKubeconfig(directory: string): string | undefined {
   }
   for (let above = path.dirname(directory); ; above = path.dirname(above)) {
     const found = path.join(above, ".spry", "kubeconfig");
-    // Directories above may be everybody's, such as /tmp: another user's file there is not this user's concern.
+    // Directories above may be shared, such as /tmp: another user's file there is not this user's concern.
     if (existsSync(found) && isOwn(found)) {
       assertWrittenHere(found);
       return found;

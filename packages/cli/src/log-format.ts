@@ -7,7 +7,7 @@ const levels: Readonly<Record<number, string>> = {
   50: "ERROR",
 };
 
-/** The logger's line of JSON, or the same for a person's eye: time, level, name, message, fields; tabs between. */
+/** The logger's line of JSON, or the same in a readable form: time, level, name, message, fields; tabs between. */
 export function formatted(line: string, format: LogFormat): string {
   if (format === "json") return line;
   const { time, level, name, msg, ...fields } = JSON.parse(line) as Record<string, unknown>;
@@ -16,7 +16,7 @@ export function formatted(line: string, format: LogFormat): string {
   return `${parts.join("\t")}\n`;
 }
 
-/** What somebody else has put into a message must not look like a line of its own. */
+/** Text that others have put into a message must not look like a line of its own. */
 const oneLine = (text: unknown): string =>
   JSON.stringify(String(text ?? ""))
     .slice(1, -1)

@@ -28,7 +28,7 @@ export function createLogger(options: { name: string; file?: string }): LeveledL
     mode: 0o600,
     maxLength: maxUnwritten,
   });
-  // What cannot be written, on a full disk, is dropped: whoever logs an error must not fail because of it.
+  // What cannot be written, on a full disk, is dropped: code that logs an error must not fail because of it.
   destination.on("error", () => {});
   const family = new Family();
   let format: LogFormat = "json";

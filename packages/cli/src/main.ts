@@ -24,7 +24,7 @@ async function explain(error: unknown): Promise<void> {
   } else if (error instanceof StatusError) {
     printError(error.message);
   } else {
-    // A bug, or something nobody thought of: everything that helps to find it.
+    // A bug, or a case that was not considered: everything that helps to find it.
     console.error(error);
   }
 }

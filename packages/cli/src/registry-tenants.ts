@@ -1,7 +1,7 @@
 import { type Tenants } from "@spry/image";
 import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
 
-/** An API server that does not answer is as one that is not there: nodes wait for their images meanwhile. */
+/** An API server that does not respond is treated like one that does not exist: nodes wait for their images meanwhile. */
 const patienceMs = 2_000;
 
 /** What the registry asks the cluster about those who log in. It needs the right to get namespaces and Jobs. */

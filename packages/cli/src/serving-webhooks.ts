@@ -46,9 +46,9 @@ export function createServingWebhooks(
 }
 
 /**
- * Tells the API server of them once the definitions are there. Where Knative Serving is another installation's, its own
- * webhooks are asked, and ours are emptied. On a cluster the objects are part of the installation: the controller may not
- * create any.
+ * Registers them at the API server once the definitions exist. Where Knative Serving is another installation's, its
+ * own webhooks are called, and ours are emptied. On a cluster the objects are part of the installation: the
+ * controller may not create any.
  */
 export async function configureServingWebhooks(
   client: KubeClient,

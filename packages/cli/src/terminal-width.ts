@@ -49,6 +49,6 @@ export function shortened(text: string, columns: number | undefined): string {
   return `${text.slice(0, Math.max(columns - 1, 0))}…`;
 }
 
-/** `sha256:` with twelve of its digits: enough to tell one image from another. */
+/** `sha256:` with twelve of its digits: enough to distinguish images. */
 export const withShortDigests = (text: string): string =>
   text.replaceAll(/\bsha256:([0-9a-f]{12})[0-9a-f]{52}\b/g, "sha256:$1");

@@ -1,4 +1,4 @@
-/** Something a person can put right: shown as a sentence and a way out, without a stack. */
+/** A mistake that the user can correct: shown as a sentence and a hint, without a stack. */
 export class UserError extends Error {
   override readonly name = "UserError";
   /** What to do about it. */

@@ -1,4 +1,4 @@
-/** Issues certificates: an authority of one's own, and what it signs. ECDSA on P-256 throughout. */
+/** Issues certificates: an authority, and what it signs. ECDSA on P-256 throughout. */
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
 
@@ -105,7 +105,7 @@ async function pemOf(key: CryptoKey): Promise<string> {
   return `${x509.PemConverter.encode(pkcs8, "PRIVATE KEY").trim()}\n`;
 }
 
-/** 127 random bits: positive in DER, and nobody can guess the next (CA/Browser Forum, section 7.1). */
+/** 127 random bits: positive in DER, and impossible to guess (CA/Browser Forum, section 7.1). */
 function serialNumber(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   bytes[0] = (bytes[0] ?? 0) & 0x7f;

@@ -192,7 +192,7 @@ test("what dead letters remain in a former queue is an Event of the Subscription
     return items.filter(({ reason }) => reason === "LeftInFormerQueue").map((one) => one.message);
   };
   const message =
-    "0 events and 2 dead letters remain in the former servers of events: events are delivered from there, dead letters stay";
+    "0 events and 2 dead letters remain in the former NATS servers: events are delivered from there, dead letters stay";
   await next.until(async () => (await reported()).includes(message));
   expect(await next.deadOf("sink")).toEqual([]);
   await clock.advance(60_000);

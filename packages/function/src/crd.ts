@@ -166,7 +166,7 @@ export function specSchema(): Schema {
           },
           limit: {
             ...between(servingBounds.concurrency),
-            description: "Requests at a time that a Pod gets at most; more wait for a Pod.",
+            description: "Most requests at a time of one Pod; further ones wait.",
           },
         }),
         description: "How many requests a Pod handles at a time.",
@@ -316,15 +316,15 @@ function schedulesSchema(): Schema {
         pattern: "^[A-Za-z][A-Za-z0-9_+/-]*$",
         description: "Name of the IANA database, such as Europe/Berlin; UTC by default.",
       },
-      suspend: { ...boolean, description: "Whether no run is begun." },
+      suspend: { ...boolean, description: "Whether its runs are suspended." },
       overlap: {
         ...string,
         enum: ["Allow", "Skip"],
-        description: "What happens when the run before has not ended; Allow by default.",
+        description: "What happens when the previous run has not ended; Allow by default.",
       },
       startingDeadlineSeconds: {
         ...between([1, 86_400]),
-        description: "A run that is later than this is missed; 300 by default.",
+        description: "A run that is later than this many seconds is missed; 300 by default.",
       },
       payload: { ...string, maxLength: 65_536, description: "Body of the request." },
       contentType: {
@@ -339,7 +339,7 @@ function schedulesSchema(): Schema {
         pattern: "^/[!-~]*$",
         description: "Path and query of the request; / by default.",
       },
-      retries: { ...between([0, 100]), description: "After a run that has failed; 0 by default." },
+      retries: { ...between([0, 100]), description: "Retries of a failed run; 0 by default." },
     },
     ["name", "cron"],
   );

@@ -50,7 +50,7 @@ export const registryFinalizer = `${labelPrefix}finalizer-registry-config`;
 
 /** The value of `managed-by` on everything that the Function Controller makes. */
 export const managedBy = "function-controller";
-/** The value of `managed-by` on copies that a person has taken over. */
+/** The value of `managed-by` on copies that a user has taken over. */
 export const managedByUser = "user";
 
 /** The labels that identify a Function's children. */

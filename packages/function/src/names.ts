@@ -58,7 +58,7 @@ export const names = {
   scriptContainer: "script-runner",
   serviceAccount: "serverless-function",
   registrySecret: "serverless-registry-config-default",
-  /** Somebody's choice of a registry, which wins over the default. */
+  /** The user's choice of a registry, which takes precedence over the default. */
   remoteRegistrySecret: "serverless-registry-config",
   /** Ours: the platform's own registry, which holds what builds start from. */
   internalRegistrySecret: "serverless-registry-config-internal",

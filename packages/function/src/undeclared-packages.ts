@@ -3,9 +3,9 @@ import { runtimeOf } from "./runtimes.ts";
 import { type Function } from "./types.ts";
 
 /**
- * npm packages that Functions for Kyma may use without declaring them, with the versions that they get: Kyma's images have
- * their server's packages in a folder above the Function's, where Node.js looks next. Left out is what records or
- * exports traces and metrics, which is the server's own affair.
+ * npm packages that Functions for Kyma may use without declaring them, with the versions that they get: Kyma's images
+ * have their server's packages in a folder above the Function's, where Node.js looks next. Packages that record or
+ * export traces and metrics are left out: those are the business of the server.
  */
 export const broughtPackages: Readonly<Record<string, string>> = {
   "@opentelemetry/api": "^1.9.0",

@@ -14,7 +14,7 @@ import { validateSource } from "./validate-source.ts";
 export interface FieldError {
   /** As in `spec.env[0].name`. */
   path: string;
-  /** What is wrong, for a person; it makes sense without the path. */
+  /** What is wrong, as a sentence; it makes sense without the path. */
   message: string;
 }
 

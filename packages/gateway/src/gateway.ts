@@ -41,7 +41,7 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   clock?: Clock;
   /** One line for each request. */
   accessLog?: boolean;
-  /** For how long it goes on accepting connections when it is closed: clients may learn of it late. */
+  /** For how long it still accepts connections when it is closed: clients may learn of it late. */
   leaveMs?: number;
   /** How long requests in progress may take to end then. */
   drainMs?: number;

@@ -38,7 +38,7 @@ export function hexOf(digest: Digest): string {
   return digest.slice("sha256:".length);
 }
 
-/** The digest that has these hex digits: their number tells the algorithm. */
+/** The digest that has these hex digits: their number shows the algorithm. */
 export function digestOfHex(hex: string): Digest | undefined {
   const digest = `${hex.length === 128 ? "sha512" : "sha256"}:${hex}`;
   return isDigest(digest) ? digest : undefined;

@@ -17,7 +17,7 @@ export class ImageTree {
     this.root = root;
   }
 
-  /** Where on disk an image path's last part lives; directories above it are made when they are not there. */
+  /** Where the last part of an image path is on disk; missing directories above it are created. */
   locate(path: string): { parent: string; name: string; file: string } {
     const parts = partsOf(path);
     const name = parts.pop();

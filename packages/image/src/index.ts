@@ -45,7 +45,7 @@ export { type PulledImage, pullImage, type PullOptions, unpackImage } from "./pu
 export { type EarlierVersion, type PlacedFile, PlacedFiles } from "./placed-files.ts";
 export { unpackLayer, type UnpackLimits } from "./unpack-layer.ts";
 
-/** What a program of this machine needs beside itself. */
+/** What else a program of this machine needs. */
 export {
   librariesLoadedLater,
   sharedLibrariesOf,

@@ -17,8 +17,8 @@ export interface PulledImage extends ResolvedImage {
 }
 
 /**
- * Pulls an image and unpacks its layers into `dir`, which must not exist. It appears under that name
- * whole, or not at all; what a crash leaves is `<dir>.partial-*` beside it.
+ * Pulls an image and unpacks its layers into `dir`, which must not exist. It appears under that name whole, or not at
+ * all; a crash leaves `<dir>.partial-*` next to it.
  */
 export async function pullImage(
   client: RegistryClient,

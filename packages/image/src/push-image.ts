@@ -9,7 +9,7 @@ import { type Layer } from "./layer.ts";
 export interface LayerSource {
   name: ImageName;
   digests: ReadonlySet<Digest>;
-  /** Resolves when they are there, where that is still going on. */
+  /** Resolves when they exist, if they are still being pushed. */
   ready?: Promise<unknown>;
 }
 
@@ -63,7 +63,7 @@ export async function pushImage(
   return result;
 }
 
-/** Content that cannot be read breaks the connection; what is told is why, not that. */
+/** Content that cannot be read breaks the connection; the error reports the cause, not the broken connection. */
 async function putBlob(
   client: RegistryClient,
   target: ImageName,

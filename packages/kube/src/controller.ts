@@ -182,8 +182,8 @@ export class Controller {
   }
 
   /**
-   * An abandoned pass may still be writing. Its key stays taken until it has really ended, while
-   * the worker goes on with other keys.
+   * An abandoned pass may still be writing. Its key stays taken until it has really ended, while the worker continues
+   * with other keys.
    */
   async #doneAfter(key: ObjectKey, pass: Promise<unknown>): Promise<void> {
     const given = new AbortController();

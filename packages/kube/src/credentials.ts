@@ -14,7 +14,7 @@ export interface Credential {
 
 export interface CredentialSource {
   current(): Promise<Credential>;
-  /** Told when the server answered 401; true when asking again may bring another credential. */
+  /** Called when the server responded with 401; true when asking again may bring another credential. */
   refused(credential: Credential): boolean;
 }
 

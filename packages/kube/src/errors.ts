@@ -85,7 +85,7 @@ export const isNamespaceTerminating = (error: unknown): boolean =>
 /** The server no longer has the asked-for resourceVersion: list again. */
 export const isGone = (error: unknown): boolean => hasReason(error, "Expired", "Gone");
 
-/** The message of an error with those of its causes, as a person reads it: `a: b: c`. */
+/** The message of an error with those of its causes, in a readable form: `a: b: c`. */
 export function messageOf(error: unknown): string {
   const parts: string[] = [];
   for (let at = error, depth = 0; at != null && depth < 8; depth++) {

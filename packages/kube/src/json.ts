@@ -5,8 +5,8 @@ type JsonObject = Record<string, unknown>;
 const maxDepth = 512;
 
 /**
- * Whether two JSON values say the same. Order of keys does not matter, and a key whose value is
- * `undefined` is not there, as `JSON.stringify` sees it.
+ * Whether two JSON values are equal. The order of keys does not matter, and a key whose value is `undefined` counts
+ * as missing, as for `JSON.stringify`.
  */
 export function deepEqual(a: unknown, b: unknown, depth = 0): boolean {
   if (a === b) return true;

@@ -20,7 +20,7 @@ export interface LeaderElectionOptions {
   log?: Logger;
   /** From 0 to 1, for jitter. */
   random?: () => number;
-  /** Told when this candidate begins and ceases to lead. */
+  /** Called when this candidate begins and ceases to lead. */
   onChange?: (leads: boolean) => void;
 }
 

@@ -3,7 +3,7 @@ import { isNotFound } from "./errors.ts";
 import { type Pod, resources, type Secret } from "./resources.ts";
 
 export interface PullCredentials {
-  /** Names of Secrets that are not there, or hold no credentials. */
+  /** Names of Secrets that do not exist, or hold no credentials. */
   missing: string[];
   find(host: string, repository: string): { username: string; password: string } | undefined;
 }

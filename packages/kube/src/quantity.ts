@@ -90,7 +90,7 @@ export function compareQuantities(a: string | number, b: string | number): numbe
   return difference < 0n ? -1 : difference > 0n ? 1 : 0;
 }
 
-/** The sum in the first one's family of suffixes. */
+/** The sum, in the family of suffixes of the first quantity. */
 export function addQuantities(a: Quantity, b: Quantity): Quantity {
   const sum = a.nano + b.nano;
   const nano = sum < 0n ? -capped(-sum) : capped(sum);

@@ -26,7 +26,7 @@ export class SharedObject<T extends KubeObject> {
     );
   }
 
-  /** The parsed form, if anybody uses it. */
+  /** The parsed form, if it is used. */
   get live(): T | undefined {
     return this.#parsed.deref();
   }

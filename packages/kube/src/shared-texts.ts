@@ -9,9 +9,10 @@ const holders = new Map<string, WeakRef<TextHolder>>();
 let tidySize = firstTidySize;
 
 /**
- * Where an API server is in the same process as its clients, what these keep of an object is a text that the server has anyway:
- * whoever holds it says so here, and whoever wants to keep an equal one keeps the holder. That saves memory and says nothing
- * to anybody: only who has the object already can ask, and gets what is equal to it.
+ * Where an API server is in the same process as its clients, the text of an object that a client keeps is a text that
+ * the server holds anyway: the holder announces it here, and code that wants to keep an equal text keeps the holder
+ * instead. That saves memory and reveals nothing: only code that has the object already can ask, and gets what is
+ * equal to it.
  */
 export function offerText(uid: string | undefined, holder: TextHolder): void {
   if (uid === undefined) return;

@@ -37,7 +37,10 @@ export async function keepServing(options: KeepServingOptions): Promise<void> {
       ended.catch(failed.reject);
       current = { stop, ended };
     } else if (ownership !== "ours" && current) {
-      log.warn({ ownership }, "Knative Serving is no longer this platform's, ending its room");
+      log.warn(
+        { ownership },
+        "Knative Serving now belongs to another installation, stopping our own",
+      );
       const { stop, ended } = current;
       current = undefined;
       stop.abort();

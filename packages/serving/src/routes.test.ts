@@ -157,7 +157,7 @@ describe("the Service of a Route", () => {
     const ingress = "IngressReady=False NoAddressLeft";
     const route = await platform.condition(knative.routes, "third", ingress);
     expect(getCondition(route.status?.conditions, "IngressReady")?.message).toBe(
-      'Callers inside the cluster cannot reach Service "third": namespace "shop" has as many addresses at the gateway as it may have. Delete Routes or tags that are not needed.',
+      'Callers inside the cluster cannot reach Service "third": namespace "shop" has reached its limit of addresses at the gateway. Delete Routes or tags that are not needed.',
     );
     expect(route.status?.traffic).toMatchObject([{ revisionName: "third-00001", percent: 100 }]);
     // The embedded API server collects no garbage: what belongs to the Service goes by hand.

@@ -21,7 +21,7 @@ interface Lookup {
   failures: number;
   checkedAt: number;
   state: "idle" | "queued" | "running";
-  /** Asked for anew while it was running. */
+  /** Requested again while it was running. */
   again: boolean;
   cancelTimer: () => void;
 }
@@ -58,8 +58,8 @@ export class CommitLookups {
   }
 
   /**
-   * The last answer, if there is one that is new enough for this user. Of what the user asked
-   * before, no more news comes.
+   * The last result, if there is one that is recent enough for this user. Notifications about earlier requests of the
+   * user end.
    */
   ask(
     user: ObjectKey,
@@ -118,7 +118,7 @@ export class CommitLookups {
       const lookup = this.#mostUrgent();
       if (!lookup) return;
       this.#queue.delete(lookup);
-      // All who asked have gone.
+      // All callers have gone away.
       if (lookup.users.size === 0) continue;
       this.#running.add(lookup);
       lookup.state = "running";

@@ -20,7 +20,7 @@ export interface FetchRequest
   baseDir: string;
   /** Directory for the folder's files; what is in it already stays. */
   destination: string;
-  /** Directory for the npm packages beside the folder that it depends on; without it they stay away. */
+  /** Directory for the npm packages next to the folder that it depends on; without it they are left out. */
   monorepo?: string | undefined;
   signal?: AbortSignal;
   /** Gets progress, a line each. */

@@ -87,7 +87,7 @@ export function readFailure(stderr: string): { failure: GitFailure; message: str
     return { failure: "unrecoverable", message };
   }
   const message = meaningfulLines(stderr) || "git gave no reason";
-  // All that is left of a connection that ended without a word.
+  // All that is left of a connection that ended without an error message.
   if (/^Could not read from remote repository\.?$/.test(message)) {
     return { failure: "temporary", message: unreachableServer };
   }

@@ -20,7 +20,7 @@ export interface GitRun {
 const defaultMaxOutput = 4 * 1024 * 1024;
 const maxErrors = 16 * 1024;
 const notInstalled = "git cannot be run: is it installed?";
-/** Enough for any honest repository with the settings of a session, and little beside a machine's memory. */
+/** Enough for any ordinary repository with the settings of a session, and little compared to a machine's memory. */
 const defaultMaxMemory = 2 * 1024 ** 3;
 
 /**
@@ -83,7 +83,7 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
   });
 }
 
-/** Git keeps all that a server tells of its names in memory, and a server may never end. */
+/** Git keeps all names that a server sends in memory, and a server may never end. */
 function bounded(args: readonly string[], maxMemoryBytes: number): [file: string, args: string[]] {
   if (process.platform !== "linux") return ["git", [...args]];
   const script = `ulimit -v ${Math.floor(maxMemoryBytes / 1024)} 2>/dev/null; exec git "$@"`;

@@ -105,7 +105,7 @@ export class GitSession implements Disposable {
     return {
       HOME: this.directory,
       XDG_CONFIG_HOME: this.directory,
-      // Failures are told apart by their English words.
+      // Failures are distinguished by their English words.
       LC_ALL: "C",
       GIT_CONFIG_NOSYSTEM: "1",
       GIT_CONFIG_GLOBAL: "/dev/null",

@@ -2,7 +2,7 @@ import { logError } from "./log.ts";
 
 const running = new Set<Promise<unknown>>();
 
-/** Work that goes on after the answer; a process that stops waits for it. */
+/** Work that continues after the response; a process that stops waits for it. */
 export function runInBackground(work: unknown): void {
   const promise = Promise.resolve(work)
     .catch((error: unknown) => logError("work in the background failed", error))

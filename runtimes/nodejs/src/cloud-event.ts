@@ -25,7 +25,7 @@ export function readCloudEvent(request: FunctionRequest, body: unknown): CloudEv
     if (essence === structuredType) return readStructured(body);
     if (essence === batchType) return checkBatch(body);
   }
-  // Two property reads: most requests are no events.
+  // Two property reads: most requests are not events.
   const hasBoth = headers["ce-type"] !== undefined && headers["ce-source"] !== undefined;
   if (!hasBoth && headers["ce-specversion"] === undefined) return undefined;
   const attributes: Record<string, unknown> = {};

@@ -1,7 +1,7 @@
 import { type FunctionRequest } from "./function-request.ts";
 import { type Settings } from "./settings.ts";
 
-/** The second argument of a handler; `signal` is aborted when nobody waits for the answer any more. */
+/** The second argument of a handler; `signal` is aborted when the client no longer waits for the response. */
 export class Context {
   readonly "function-name": string;
   readonly runtime: string;

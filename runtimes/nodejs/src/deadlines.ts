@@ -1,6 +1,6 @@
 import { monotonicMs } from "./clock.ts";
 
-/** One that is told when its time is over, unless it leaves before. It is in one list only, and once. */
+/** Something that is called when its time is over, unless it is removed before. It is in one list only, and once. */
 export interface Waiting {
   /** By `monotonicMs`. */
   endMs: number;

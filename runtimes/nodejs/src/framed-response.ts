@@ -10,15 +10,15 @@ export class FramedResponse extends ServerResponse<FunctionRequest> {
   override strictContentLength = true;
 
   /**
-   * Every answer's head goes through here, also where nobody calls it. Adding the header now is a
-   * tenth cheaper, over a whole request, than setting it beforehand.
+   * The head of every response goes through here, even if no code calls it. Adding the header now is a tenth cheaper,
+   * over a whole request, than setting it beforehand.
    */
   override writeHead(
     status: number,
     reason?: string | HeadHeaders,
     headers: HeadHeaders | undefined = typeof reason === "string" ? undefined : reason,
   ): this {
-    // Whoever gets such a one waits for the answer that is to follow.
+    // A client that gets one of these waits for the response that is to follow.
     if (status < 200)
       throw new RangeError(`the response's status is ${status}; it must be 200 to 999`);
     if (typeof reason === "string") this.statusMessage = reason;
@@ -27,7 +27,7 @@ export class FramedResponse extends ServerResponse<FunctionRequest> {
     return super.writeHead(status, headers ? withAnyOrigin(headers) : anyOrigin);
   }
 
-  /** The one coding that Node.js makes; beside it a length must not stand. */
+  /** The only coding that Node.js makes; a length must not be sent with it. */
   #sendInChunks(): void {
     this.setHeader("transfer-encoding", "chunked");
     if (this.hasHeader("content-length")) this.removeHeader("content-length");

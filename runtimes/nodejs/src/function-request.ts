@@ -26,12 +26,12 @@ export class FunctionRequest extends IncomingMessage {
   #controller: AbortController | undefined;
   #abandoned: Error | undefined;
   #query: Record<string, unknown> | undefined;
-  /** Somebody reads or listens, or there is a body. */
+  /** The body is read or listened to, or there is one. */
   #isStream = false;
   #isEndHeld = false;
   #isOver = false;
 
-  /** Aborted when the time for an answer is over, or the client has gone. */
+  /** Aborted when the time for a response is over, or the client has disconnected. */
   // @ts-expect-error It is an accessor in recent versions of Node.js too, whatever their types say.
   override get signal(): AbortSignal {
     this.#controller ??= new AbortController();
@@ -168,8 +168,8 @@ export class FunctionRequest extends IncomingMessage {
   }
 
   /**
-   * The end of a request without a body is held back until somebody reads or listens, which hardly
-   * anybody does: all that a stream does to come to its end costs as much as the rest of a request.
+   * The end of a request without a body is held back until it is read or listened to, which hardly any Function does:
+   * all that a stream does to come to its end costs as much as the rest of a request.
    */
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
     this.#isEndHeld = chunk === null && !this.#isStream;

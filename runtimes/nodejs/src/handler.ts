@@ -37,7 +37,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as PromiseLike<unknown> | null | undefined)?.then === "function";
 }
 
-/** Settles when the answer is out, or the client has gone; undefined when that is so already. */
+/** Settles when the response has been sent, or the client has disconnected; undefined when that is so already. */
 export function answered(response: FunctionResponse): Promise<void> | undefined {
   if (response.writableEnded || response.destroyed) return undefined;
   return new Promise((resolve) => response.once("close", () => resolve()));

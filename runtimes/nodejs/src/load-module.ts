@@ -5,8 +5,9 @@ import { importModule } from "./import-module.ts";
 export type Exports = Record<string, unknown>;
 
 /**
- * Runs a Function's code. What is no JavaScript, and is TypeScript, is TypeScript: inline sources
- * are called `handler.js` in either language. What TypeScript imports for its types alone need not be there.
+ * Runs a Function's code. A file that is not valid JavaScript but valid TypeScript is run as TypeScript: inline
+ * sources are called `handler.js` in either language. Modules that TypeScript imports only for their types need not
+ * exist.
  */
 export async function loadModule(file: ModuleFile): Promise<Exports> {
   try {

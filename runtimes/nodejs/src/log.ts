@@ -11,7 +11,7 @@ export function formatLog(made: Line): void {
   line = made;
 }
 
-/** To stderr with stack and causes, as a person debugging the Function wants it. */
+/** To stderr with stack and causes, as needed for debugging the Function. */
 export function logError(what: string, error: unknown): void {
   process.stderr.write(line("error", `${what}: ${describe(error)}`));
 }
@@ -20,7 +20,7 @@ function describe(error: unknown): string {
   try {
     return error instanceof Error ? describeError(error) : `threw ${inspect(error)}`;
   } catch {
-    // Whoever waits for an answer must not wait for this one's sake.
+    // A client waits for its response: an error that cannot be printed must not prevent it.
     return "threw a value that cannot be printed";
   }
 }

@@ -91,7 +91,7 @@ async function main(): Promise<void> {
   if (settings.hotReload)
     (await import("./development/reloaded.ts")).serveReloaded(server, () => openInspector?.());
   else sayReady(settings);
-  // A debugger that holds the process blocks nothing that anybody waits for.
+  // A debugger that holds the process does not block a request.
   if (openInspector) return;
   watchSoon(server, settings);
   if (process.env["NODE_COMPILE_CACHE"]) setTimeout(keepCompiled, 1000).unref();
@@ -102,7 +102,7 @@ function keepCompiled(): void {
   process.getBuiltinModule("node:module").flushCompileCache();
 }
 
-/** Beside this file; or, for a process that waits for its Function, wherever it is told. */
+/** Next to this file; or, for a process that waits for its Function, wherever that Function's settings say. */
 async function functionDirectory(): Promise<string> {
   const descriptor = process.env["SPRY_WARM_FD"];
   if (descriptor === undefined) return `${__dirname}/function`;
@@ -139,8 +139,8 @@ async function runStart({ start }: FunctionHandler): Promise<void> {
 }
 
 /**
- * Before anybody is answered, and after it has been said that they will be. It takes 5 ms of a processor, though: where
- * a start has to wait for each of them, somebody is answered first, or a second goes by.
+ * After readiness has been reported, and before the first request is handled. It takes 5 ms of a processor, though:
+ * where a start has to wait for each of them, it runs after the first response, or after a second.
  */
 function watchSoon(server: FunctionServer, settings: Settings): void {
   const limit = cpuLimit();
@@ -159,19 +159,19 @@ function watchSoon(server: FunctionServer, settings: Settings): void {
   setTimeout(begin, 1000);
 }
 
-/** In time to say where it hangs when a liveness probe has given up: that one's SIGTERM goes unheard. */
+/** In time to report where it hangs when a liveness probe has given up: the SIGTERM that follows is not handled. */
 async function watch({ timeoutSeconds }: Settings): Promise<void> {
   const { watchEventLoop } = await import("./watchdog.ts");
   watchEventLoop(Math.min(Math.max(timeoutSeconds, 2), 30) * 1000, requestsUnderWay);
 }
 
-/** What a Function does beside its requests may fail without taking the others' answers with it. */
+/** What a Function does besides its requests may fail without affecting their responses. */
 function surviveErrors(): void {
   process.on("uncaughtException", (error) => logError("uncaught exception", error));
   process.on("unhandledRejection", (reason) => logError("unhandled rejection", reason));
 }
 
-/** An exit takes every request under way with it: the log says whose idea it was. */
+/** An exit ends every request under way with it: the log names the call that caused it. */
 function tellOfExit(): void {
   const exit = process.exit.bind(process);
   process.exit = (code) => {
@@ -190,7 +190,7 @@ async function listen(server: FunctionServer, { host, port }: Settings): Promise
   });
 }
 
-/** Whoever started us may have gone since, and then nobody waits for it. */
+/** The parent may have ended meanwhile, and then no process waits for it. */
 function sayReady({ readyDescriptor }: Settings): void {
   if (readyDescriptor === undefined) return;
   try {

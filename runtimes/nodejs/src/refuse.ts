@@ -2,7 +2,7 @@ import { FunctionResponse } from "./function-response.ts";
 import { isRequestError } from "./request-error.ts";
 import { logRefused } from "./request-log.ts";
 
-/** What a person sees of a failure: a thrown string is meant for them, an error's text is not. */
+/** What a client sees of a failure: a thrown string is meant for it, an error's text is not. */
 export function refuse(response: FunctionResponse, error: unknown): void {
   if (response.writableEnded) return;
   // The status is out: only a broken connection still says that the body is not whole.

@@ -17,7 +17,7 @@ export function requestHandler(main: UserFunction): FunctionHandler {
   };
 }
 
-/** Answers what is no WebSocket, where a Function has nothing else. */
+/** Responds to requests that are not WebSockets, where a Function has no other handler. */
 export const webSocketsOnly = requestHandler((_request, response) =>
   (response as FunctionResponse).set("upgrade", "websocket").status(426).end("Upgrade Required"),
 );

@@ -39,7 +39,7 @@ describe.each([{}, { FUNC_LOG_FORMAT: "json" }])("with %j", (env) => {
       .toHaveLength(1);
     await expect(send(`${fn.url}/exit`, as("end-1"))).rejects.toThrow();
     await fn.exited;
-    expect(fn.stderr()).toContain("was called; with it ended request end-1 (GET /exit)");
+    expect(fn.stderr()).toContain("was called; this also ended request end-1 (GET /exit)");
     expect(fn.stderr()).not.toContain("secret");
     if ("FUNC_LOG_FORMAT" in env)
       expect(JSON.parse(line("late-1")[0] ?? "")).toMatchObject({ invocation: "late-1" });

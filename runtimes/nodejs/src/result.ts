@@ -101,7 +101,7 @@ async function sendWebResponse(response: FunctionResponse, value: Response): Pro
   const isPassedOn = value.url !== "";
   for (const [name, each] of value.headers)
     if (!isPassedOn || !isOfConnection(name, value)) response.appendHeader(name, each);
-  // Whoever listens to events waits for the head, which would come with the first of them.
+  // A client that listens to events waits for the head, which would come with the first of them.
   if (value.headers.get("content-type")?.startsWith("text/event-stream")) response.flushHeaders();
   if (value.body) await sendWebStream(response, value.body);
   else response.end();

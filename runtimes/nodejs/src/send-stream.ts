@@ -2,8 +2,8 @@ import { Readable } from "node:stream";
 import { type FunctionResponse } from "./function-response.ts";
 
 /**
- * Sends what comes of an iterable, chunk by chunk. What fails before the first of them rejects with nothing
- * sent. Of a client that goes in the middle the iterable hears, and nobody else: that is no failure.
+ * Sends the chunks of an iterable one by one. An error before the first of them rejects with nothing sent. If the
+ * client disconnects midway, only the iterable is notified: that is not a failure.
  */
 export async function sendStream(
   response: FunctionResponse,
@@ -67,7 +67,7 @@ async function isOver(next: Promise<{ done: boolean }>): Promise<boolean> {
   return (await Promise.race([next, soon]))?.done ?? false;
 }
 
-/** Or the client has gone. */
+/** Or the client has disconnected. */
 function drained(response: FunctionResponse): Promise<void> | undefined {
   if (response.destroyed) return undefined;
   return new Promise((resolve) => {

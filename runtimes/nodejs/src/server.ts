@@ -205,12 +205,12 @@ function abandon(request: FunctionRequest, reason: Error): void {
 let entered: FunctionRequest | undefined;
 let underWay = (): FunctionRequest[] => [];
 
-/** What an end of the process takes with it: `; with it ended request <id> (GET /)`, or nothing. */
+/** Requests that end with the process: `; this also ended request <id> (GET /)`, or nothing. */
 export function requestsUnderWay(): string {
   const all = new Set([...(entered ? [entered] : []), ...underWay()]);
   const shown = [...all].slice(0, maxNamed).map(nameOf).join(", ");
   const more = all.size > maxNamed ? ` and ${all.size - maxNamed} more` : "";
-  return all.size === 0 ? "" : `; with it ended ${shown}${more}`;
+  return all.size === 0 ? "" : `; this also ended ${shown}${more}`;
 }
 
 const maxNamed = 20;

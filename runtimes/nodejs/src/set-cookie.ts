@@ -16,7 +16,7 @@ export interface CookieOptions {
 /** A `Set-Cookie` value by RFC 6265. */
 export function formatCookie(name: string, value: string, options: CookieOptions): string {
   if (!/^[\w!#$%&'*+\-.^`|~]+$/.test(name))
-    throw new TypeError(`${JSON.stringify(name)} is no cookie name`);
+    throw new TypeError(`${JSON.stringify(name)} is not a valid cookie name`);
   const parts = [`${name}=${(options.encode ?? encodeURIComponent)(value)}`];
   const { maxAge, sameSite } = options;
   const expires = maxAge === undefined ? options.expires : new Date(Date.now() + maxAge);

@@ -1,4 +1,4 @@
-/** What the environment tells the runtime; names and defaults are those of the Function contract. */
+/** The runtime's settings from its environment; names and defaults are those of the Function contract. */
 export interface Settings {
   functionName: string;
   namespace: string;
@@ -31,7 +31,7 @@ export interface Settings {
   inspect: string;
   /** Descriptor that readiness is written to. */
   readyDescriptor: number | undefined;
-  /** How long a stopping runtime goes on accepting, until nobody sends it requests any more. */
+  /** How long a stopping runtime keeps accepting connections, until requests are no longer sent to it. */
   shutdownDelayMs: number;
 }
 

@@ -4,7 +4,7 @@ import { type FunctionServer } from "./server.ts";
 
 let onStop = () => {};
 
-/** For what is to be done when the process is told to end. */
+/** Sets what is done when a signal ends the process. */
 export function atSignal(act: () => void): void {
   onStop = act;
 }
@@ -35,7 +35,7 @@ export function takeSignals(listener: NodeJS.SignalsListener): void {
   for (const signal of names) process.on(signal, listener).off(signal, endAtOnce);
 }
 
-/** For the rest of a request's head, once nobody is to send requests any more. */
+/** For the rest of a request's head, once no new requests are to come. */
 const headMs = 5000;
 
 /** Node.js knows which answer is under way on a connection; others that end servers ask it in this way, too. */
@@ -44,10 +44,10 @@ function isAnswered(socket: Socket & { _httpMessage?: unknown }): boolean {
 }
 
 /**
- * Ends the process on SIGTERM or SIGINT without losing a request: first it goes on answering, with
- * `connection: close`, while whoever sends requests learns that it is going; then it stops accepting
- * and lets the requests under way finish. A second SIGINT ends it at once: somebody at a terminal has
- * waited long enough. A second SIGTERM does not: a kubelet that starts anew sends one.
+ * Ends the process on SIGTERM or SIGINT without losing a request: first it keeps responding, with `connection:
+ * close`, while the senders of requests learn that it is ending; then it stops accepting and lets the requests under
+ * way finish. A second SIGINT ends it at once: a user at a terminal has waited long enough. A second SIGTERM does
+ * not: a kubelet that restarts sends one.
  */
 export function shutDownOnSignal(
   server: FunctionServer,
@@ -76,7 +76,7 @@ export function shutDownOnSignal(
     server.close(() => void backgroundWork().then(() => process.exit(0)));
     // Those with a request under way become idle one by one.
     setInterval(() => server.closeIdleConnections(), 50);
-    // Node.js no longer looks after those that have begun a request and do not go on with it.
+    // Node.js no longer times out connections that have begun a request and do not complete it.
     setTimeout(() => open.forEach((socket) => isAnswered(socket) || socket.destroy()), headMs);
   };
   takeSignals(stop);

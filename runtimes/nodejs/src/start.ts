@@ -1,6 +1,6 @@
 /**
- * What `node` is started with in an image: runs the runtime from its bytecode, if what lies beside it is
- * of this very Node.js; compiles its text else.
+ * What `node` is started with in an image: runs the runtime from its bytecode, if the bytecode next to it is of this
+ * very Node.js; otherwise compiles its source.
  */
 import { readFileSync } from "node:fs";
 import { Script } from "node:vm";

@@ -26,7 +26,7 @@ export function readAsTypeScript({ path, isModulePackage }: ModuleFile): boolean
   return true;
 }
 
-/** Undefined when it is no TypeScript either. */
+/** Undefined when it is not TypeScript either. */
 function stripped(text: string, sourceUrl: string): string | undefined {
   const emitWarning = process.emitWarning.bind(process);
   // Node.js calls this experimental; what it does to types is settled.

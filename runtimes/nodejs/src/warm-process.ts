@@ -1,7 +1,7 @@
 /**
- * A process that has loaded all of the runtime and waits for its Function: what starts when a Function
- * is at zero and somebody calls it. It is started with nothing in its environment that is anybody's, is
- * handed one Function, once, over a descriptor that nobody else has, and stays that Function's to its end.
+ * A process that has loaded all of the runtime and waits for its Function: it takes over when a Function at zero is
+ * called. It is started with an environment that belongs to no Function, is handed one Function, once, over a
+ * descriptor that no other process has, and stays that Function's to its end.
  */
 import { once } from "node:events";
 import { writeSync } from "node:fs";

@@ -32,12 +32,12 @@ _ACCEPT_SALT = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _UNREAD_LIMIT = 1024 * 1024
 """Bytes that may wait for the application before the client must."""
 _MESSAGE_COST = 1024
-"""What each message counts beside its bytes."""
+"""What each message counts in addition to its bytes."""
 _PING_SECONDS, _SILENCE_SECONDS, _CLOSE_SECONDS = 25.0, 60.0, 2.0
 
 
 def is_websocket(head: RequestHead) -> bool:
-    """Whether the client asks to go on as a WebSocket."""
+    """Whether the client asks to switch to WebSocket."""
     headers = head.headers
     return (
         headers.get("upgrade", "").lower() == "websocket"

@@ -15,7 +15,9 @@ _LARGE = 256 * 1024
 
 
 class AsyncCalls:
-    """`settle(exchange, status, failed)` is told when a handler is done with an exchange, whichever way."""
+    """`settle(exchange, status, failed)` is called when a handler is done with an exchange, in
+    whatever way.
+    """
 
     def __init__(self, settings, handler, settle) -> None:
         self._settings = settings

@@ -26,7 +26,7 @@ _DRAIN_SECONDS = 0.02
 
 
 def serve_in_worker(settings, handler, listening, server, shared) -> int:
-    """Serves on the inherited socket until the supervisor says SIGTERM, or has gone."""
+    """Serves on the inherited socket until the supervisor sends SIGTERM, or has ended."""
 
     def beat() -> None:
         shared.frames_taken = (shared.frames_taken + 1) & 0xFFFFFFFF
@@ -83,7 +83,8 @@ class _Server(Service):
             self._loop.add_signal_handler(signal.SIGHUP, self._retire)
         if not await self._start_application():
             return 1
-        # asyncio tries as often at once, and tells of each that fails when there are no descriptors left.
+        # asyncio makes as many attempts at once, and reports each that fails when there are no
+        # descriptors left.
         self._accepting = await self._loop.create_server(lambda: Connection(self), sock=self._listening, backlog=16)
         self._listening.listen(1024)
         if hasattr(os, "register_at_fork"):

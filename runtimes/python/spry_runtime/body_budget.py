@@ -52,7 +52,7 @@ class HeldBody:
 
 
 def _memory_limit() -> float:
-    """In bytes; infinite if there is none, or it is not told."""
+    """In bytes; infinite if there is none, or if it is unknown."""
     texts = [os.environ.get("FUNC_MEMORY_LIMIT", "")]
     for name in _LIMIT_FILES:
         try:

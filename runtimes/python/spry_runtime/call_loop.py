@@ -79,7 +79,7 @@ class CallLoop:
 
     def _live(self) -> None:
         self._serve_promoted()
-        # The server has gone. If it was killed, nobody else will end a call that hangs here.
+        # The server has ended. If it was killed, nothing else will end a call that hangs here.
         time.sleep(_ORPHAN_SECONDS)
         os._exit(1)
 
@@ -193,7 +193,7 @@ class CallLoop:
             self._close()
 
     def _close(self) -> None:
-        """The server has gone, or wants us to."""
+        """The server has ended, or wants us to."""
         self._closed = True
         for stream in list(self._streams.values()):
             stream.cancel()
@@ -210,7 +210,7 @@ class _Stream:
         self._changed = threading.Condition()
 
     def reserve(self, size: int) -> bool:
-        """Waits for room. False when the client has gone."""
+        """Waits for space. False when the client has disconnected."""
         with self._changed:
             while self._free < size and not self.cancelled:
                 self._changed.wait()

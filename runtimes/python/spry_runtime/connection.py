@@ -119,7 +119,7 @@ class Connection:
         self._transport.write(data)
 
     def answered(self, data: bytes, closing: bool) -> None:
-        """Writes the end of an answer, then closes or goes on to the next request."""
+        """Writes the end of a response, then closes or continues with the next request."""
         if data:
             self._transport.write(data)
         self._exchange = None
@@ -276,5 +276,5 @@ class Connection:
             if self._transport.can_write_eof():
                 self._transport.write_eof()
         except OSError:
-            # The other side has reset the connection a moment ago: there is nobody left to tell.
+            # The other side has reset the connection a moment ago: no response can be sent.
             self._transport.abort()

@@ -53,7 +53,7 @@ class Exchange:
         """Whatever the application wants to remember."""
         self.length: int | None = None
         self.held: HeldBody | None = None
-        """To be released when the call is over, as the client has gone before."""
+        """To be released when the call is over, because the client has disconnected before."""
         self.begun = False
         """`start` has been called."""
         self._waiter = None
@@ -121,17 +121,18 @@ class Exchange:
             self.connection.abort()
 
     async def drained(self) -> None:
-        """Waits until the client has read enough, or has gone."""
+        """Waits until the client has read enough, or has disconnected."""
         if not self.paused:
             import asyncio
 
-            # Whoever has much to send to a quick client must not keep the loop, nor itself from hearing of the client's end.
+            # A Function with much to send to a quick client must not occupy the loop, nor miss the
+            # end of its client.
             await asyncio.sleep(0)
         while self.paused and not self.gone:
             await self._wait()
 
     async def ended(self) -> None:
-        """Waits until the answer is complete, or the client has gone."""
+        """Waits until the response is complete, or the client has disconnected."""
         while not self.gone:
             await self._wait()
 
@@ -154,7 +155,7 @@ class Exchange:
 
 
 def refusal(status: int, reason: str, fields: bytes = b"") -> bytes:
-    """The whole answer to what is no request."""
+    """The whole response to a malformed request."""
     body = reason.encode() + b"\n"
     return status_line(status) + TEXT + fields + b"content-length: %d\r\nconnection: close\r\n\r\n" % len(body) + body
 

@@ -186,7 +186,9 @@ def answer_event(function, headers: dict[str, str], body: bytes) -> Reply:
 
 
 def _answer_background_event(function, request: Request) -> Reply:
-    """`{"context": {…}, "data": …}`, the same with the context's fields beside `data`, or a CloudEvent."""
+    """`{"context": {…}, "data": …}`, the same with the context's fields next to `data`, or a
+    CloudEvent.
+    """
     attributes = read_cloud_event(request.raw_headers, request.content)
     if attributes is not None:
         values = [attributes["id"], attributes.get("time", ""), attributes["type"], attributes["source"]]

@@ -42,8 +42,9 @@ class Handler:
 
 
 def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
-    """Imports the module and finds the handler in it. Raises `LoadError`. A debugger listens where the settings say, or
-    on any port of loopback, which `tell_debugger_port` is told."""
+    """Imports the module and finds the handler in it. Raises `LoadError`. A debugger listens where
+    the settings say, or on any port of loopback, with which `tell_debugger_port` is called.
+    """
     _prepare_path(settings)
     if settings.inspect:
         from .debugger import DebuggerError, open_debugger

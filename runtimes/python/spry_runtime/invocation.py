@@ -64,7 +64,9 @@ class Invocation:
             return error_reply(error, head)
 
     def end_if_forked(self) -> None:
-        """In a process that the handler has forked, and let return: it must not go on serving what is its parent's."""
+        """In a process that the handler has forked and allowed to return: it must not keep serving
+        requests of its parent.
+        """
         if os.getpid() != self._process_id:
             os._exit(0)
 

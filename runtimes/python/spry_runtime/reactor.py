@@ -29,7 +29,9 @@ class Reactor:
         """Called once at the end of each round, in which they were appended."""
 
     def watch(self, fd: int, events: int, callback) -> None:
-        """`callback(events)` may see other bits than asked for: errors and hang-ups are always told."""
+        """`callback(events)` may see other bits than it registered for: errors and hang-ups are
+        always reported.
+        """
         if fd in self._callbacks:
             self._poll.modify(fd, events)
         else:

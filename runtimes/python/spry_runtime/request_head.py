@@ -143,7 +143,7 @@ def _parse_fields(block: bytes) -> list[tuple[str, str]]:
             raise MalformedRequest(400, "malformed header field")
         names += name
         fields.append((name.lower(), value.strip(" \t")))
-    # Also of a folded line, or one with a blank before the colon, the name is no token.
+    # Also of a folded line, or of one with a blank before the colon: the name is not a token.
     if names.encode("latin-1").translate(None, _TOKEN):
         raise MalformedRequest(400, "malformed header field")
     return fields

@@ -44,7 +44,7 @@ class Service:
         raise NotImplementedError
 
     def cancelled(self, exchange: Exchange) -> None:
-        """The client has gone."""
+        """The client has disconnected."""
 
     @property
     def healthy(self) -> bool:

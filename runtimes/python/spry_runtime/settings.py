@@ -37,7 +37,9 @@ class Settings:
         self.shutdown_delay: float = (
             read.number("FUNC_SHUTDOWN_DELAY_MS", default=delay, least=0, most=60_000) / 1000
         )
-        """How many seconds a terminating server goes on accepting: routers need time to forget it."""
+        """How many seconds a terminating server still accepts connections: routers need time to
+        forget it.
+        """
         self.hot_reload: bool = read.text("FUNC_HOT_RELOAD", default="") == "true"
         self.inspect: str = read.text("FUNC_INSPECT", default="")
         if self.inspect:

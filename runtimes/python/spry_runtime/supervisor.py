@@ -61,7 +61,9 @@ def _run(package: str, directory: str | None) -> int:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Bound at once, so that a taken port is told at once; listening only when there is code to answer."""
+    """Bound at once, so that a taken port is reported at once; listening only when there is code to
+    respond.
+    """
     listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

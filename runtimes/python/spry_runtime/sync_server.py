@@ -171,7 +171,7 @@ class SyncServer(Service):
         from .request_log import log_refused
 
         if unread:
-            # It waits for its client, which has gone: not a fault of the process.
+            # It waits for its client, which has disconnected: not a fault of the process.
             why = f"the client did not read the response within {limit}, closing its connection"
         elif call is None or call.frame > call.worker.shared.frames_taken:
             why = f"no response within {limit}; others were called until then"

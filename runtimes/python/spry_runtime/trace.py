@@ -62,9 +62,9 @@ _instrumented = False
 
 
 def _instrument_http_client() -> None:
-    """Lets every HTTP client that rests on `http.client` (urllib, requests, urllib3, boto) hand the trace on.
-
-    Cheap to call before each invocation: does nothing until somebody has imported `http.client`.
+    """Lets every HTTP client that is built on `http.client` (urllib, requests, urllib3, boto) pass
+    the trace on. Cheap to call before each invocation: does nothing until `http.client` has been
+    imported.
     """
     global _instrumented
     if _instrumented or "http.client" not in sys.modules:

@@ -12,7 +12,9 @@ _FRESH_AT_A_TIME = 64
 
 
 class TraceContext:
-    """The span of one invocation, or one that a handler makes. Ids are made when somebody first asks."""
+    """The span of one invocation, or one that a handler makes. Ids are made when they are first
+    needed.
+    """
 
     __slots__ = ("_ids", "_incoming", "_outgoing", "span", "span_id_of_caller")
 

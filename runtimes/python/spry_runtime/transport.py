@@ -109,7 +109,7 @@ class StreamTransport:
             self._send_eof()
 
     def close(self) -> None:
-        """Closes after what has been written has gone out."""
+        """Closes after all written data has been sent."""
         self._closing = True
         if not self._buffer:
             self._drop(None)
@@ -155,7 +155,8 @@ class StreamTransport:
         if data:
             self._protocol.data_received(data)
         elif self._protocol.eof_received():
-            # Stays open for the answer, but must not be told of the end of input again and again.
+            # Stays open for the response, but must not be notified of the end of input again and
+            # again.
             self.pause_reading()
         else:
             self.close()

@@ -16,7 +16,7 @@ _LATE_ENOUGH = frozenset(("PYTHONPATH", "PYTHONUNBUFFERED"))
 
 
 class HandOverError(Exception):
-    """What came over the descriptor is no Function that this process can become."""
+    """The data from the descriptor is not a Function that this process can become."""
 
 
 def become_function(descriptor: int | None) -> str | None:

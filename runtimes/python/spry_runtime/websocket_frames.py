@@ -72,7 +72,7 @@ class FrameReader:
 
     def _join(self, final: bool, opcode: int, payload: bytes) -> tuple[int, bytes] | None:
         if (opcode == CONTINUATION) != bool(self._opcode):
-            raise ProtocolError(1002, "continuation out of place")
+            raise ProtocolError(1002, "unexpected continuation frame")
         self._opcode = opcode or self._opcode
         # An empty piece adds nothing but memory.
         if payload:

@@ -36,7 +36,7 @@ def run_worker(
             return 1
         listening.close()
         server.sendall(encode(channel.READY, int(handler.has_routes), 0))
-        # The server tells the world while the rest is imported here.
+        # The server reports readiness while the rest is imported here.
         from .call_loop import CallLoop
         from .invocation import Invocation
 

@@ -58,7 +58,7 @@ export class Admission {
     this.#webhooks = new WebhookCaller({ store, catalog, matcher, versions, connections, log });
   }
 
-  /** Objects live in namespaces that exist and will go on existing. */
+  /** Objects are in namespaces that exist and are not being deleted. */
   checkNamespace({ type, namespace, name }: ResourceRequest): void {
     if (!type.namespaced) return;
     const found = this.#store.get({ collection: "/namespaces", namespace: "", name: namespace });

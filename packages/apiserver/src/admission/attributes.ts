@@ -35,7 +35,7 @@ function optionsOf({ request, operation, deletion }: AdmissionAttributes): Recor
   };
 }
 
-/** What webhooks and policies are told of a request; `type` is the version that they want to see. */
+/** A request as webhooks and policies see it; `type` is the version in which they want it. */
 export function admissionRequest(attributes: AdmissionAttributes, type: ResourceType) {
   const { request, operation, object, old } = attributes;
   const { subresource, user } = request;

@@ -32,7 +32,10 @@ export interface MatchCriteria {
   objectSelector: LabelSelector | undefined;
 }
 
-/** Whether requests are like what somebody wants to see (`k8s.io/apiserver/pkg/admission/plugin/webhook/generic`). */
+/**
+ * Whether requests match what a webhook or policy wants to see
+ * (`k8s.io/apiserver/pkg/admission/plugin/webhook/generic`).
+ */
 export class Matcher {
   readonly #store: Store;
   readonly #catalog: Catalog;

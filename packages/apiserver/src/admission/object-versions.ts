@@ -3,7 +3,7 @@ import { type ResourceType } from "../resources/resource-type.ts";
 import { type Conversions } from "../schema/conversion/conversions.ts";
 import { type AdmissionAttributes } from "./attributes.ts";
 
-/** Objects of a request in the version that somebody wants to see. */
+/** Objects of a request in the version that a webhook or policy wants to see. */
 export class ObjectVersions {
   readonly #conversions: Conversions;
 

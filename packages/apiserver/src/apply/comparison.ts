@@ -96,7 +96,7 @@ function* compareChild(
   { value, schema }: Child,
   into: Comparison,
 ): Generator<void> {
-  // A list that is told as null has no items yet.
+  // A list that was null before has no items yet.
   const before = previous === null && isGranularList(value, schema) ? [] : previous;
   if (deepEqual(before, value)) return;
   if (!isBranch(before, schema) || !isBranch(value, schema)) {
@@ -131,7 +131,7 @@ function childrenOf(value: unknown, schema: Schema | undefined): Map<string, Chi
     for (const each of value) {
       const element = elementOf(each, schema);
       const known = children.get(element);
-      // Items that cannot be told apart are one thing, of which nobody owns a part.
+      // Items that cannot be distinguished are one field, which has one owner as a whole.
       const isOne = known === undefined;
       const all =
         known?.schema === undefined && known

@@ -120,7 +120,7 @@ export function pathsOf(set: FieldSet, prefix = ""): string[] {
   const elements = childElements(set).sort();
   const path = (element: string) => prefix + elementText(element);
   const members = elements.filter((element) => isMember(set[element]));
-  // As Kubernetes tells them: all of a level before what is below.
+  // In Kubernetes' order: all of a level before what is below.
   return [
     ...members.map(path),
     ...elements.flatMap((each) => pathsOf(set[each] ?? {}, path(each))),
@@ -136,7 +136,7 @@ export function elementText(element: string): string {
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(",")}]`;
 }
 
-/** Reads what a client sent as `fieldsV1`; what is no set of fields counts as none. */
+/** Reads what a client sent as `fieldsV1`; anything that is not a set of fields counts as empty. */
 export function fieldSetFrom(value: unknown): FieldSet {
   if (!isFieldSet(value, 0)) return {};
   // The root has no path: it is never a member.

@@ -8,7 +8,7 @@ import { fieldsOf } from "./typed-value.ts";
 /** Where `kubectl apply` without `--server-side` keeps what it applied, as JSON. */
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** The name under which `kubectl apply --server-side` writes unless it is told another. */
+/** The name under which `kubectl apply --server-side` writes unless it is given another. */
 export const kubectlManager = "kubectl";
 
 /**
@@ -29,7 +29,7 @@ export function fieldsLastApplied(
     const { added, modified, removed } = compare(applied, live, schema);
     return difference(fieldsOf(applied, schema, ""), union(union(added, modified), removed));
   } catch {
-    // Anybody may have written the annotation; what cannot be read owns nothing.
+    // Any client may have written the annotation; if it cannot be read, it owns nothing.
     return {};
   }
 }

@@ -47,8 +47,8 @@ const unmanaged: FieldSet = {
 };
 
 /**
- * The managed fields after an ordinary write: what changed belongs to the writer now, and to nobody
- * else. `live` is undefined for a creation.
+ * The managed fields after an ordinary write: what changed now belongs to the writer alone. `live` is undefined for a
+ * creation.
  */
 export function managedFieldsAfterUpdate(
   live: UnknownObject | undefined,
@@ -171,7 +171,7 @@ export function* applySteps(
   return { object, managedFields: encoded([...remaining, entry]) };
 }
 
-/** What an object holds that nobody has owned yet belongs to this name from the first apply on. */
+/** Fields of an object without an owner belong to this name from the first apply on. */
 const firstManager = "before-first-apply";
 
 function managersBefore(
@@ -217,7 +217,7 @@ export function inconvertible(applied: UnknownObject, problem: string): StatusEr
 }
 
 function nameOf({ apiVersion = "", kind, metadata }: UnknownObject): string {
-  // Neither has been checked: what is no text would not be shown as one.
+  // Neither has been checked: only strings are shown.
   const [namespace, name] = [metadata.namespace, metadata.name].map((each) =>
     typeof each === "string" ? each : "",
   );

@@ -89,7 +89,7 @@ function problemsOfList(list: unknown[], schema: Schema, path: string): string[]
   return problems;
 }
 
-/** Why an item has no place in a list whose items are told apart by what they are. */
+/** Why an item cannot be in a list whose items are distinguished by their values. */
 function elementProblem(item: unknown, schema: Schema): string | undefined {
   if (schema["x-kubernetes-list-type"] === "map") {
     const list = "associative list with keys";

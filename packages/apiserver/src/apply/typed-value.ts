@@ -139,8 +139,8 @@ export function merge(live: unknown, applied: unknown, schema: Schema | undefine
 }
 
 /**
- * The value without the fields of `removed`. What somebody still owns (`kept`) stays, also inside of
- * something that is removed. A container that becomes empty by it goes too.
+ * The value without the fields of `removed`. Fields that still have an owner (`kept`) stay, also inside of something
+ * that is removed. A container that becomes empty by it is removed too.
  */
 export function removeFields(
   value: unknown,

@@ -1,4 +1,4 @@
-/** Answers who somebody is (`authentication.k8s.io/v1`); nothing is stored. */
+/** Responds with the identity of a user (`authentication.k8s.io/v1`); nothing is stored. */
 import { type UserInfo } from "../request.ts";
 import { badRequest } from "../errors.ts";
 import { type Question } from "../handlers/reviews.ts";

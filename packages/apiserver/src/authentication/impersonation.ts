@@ -38,7 +38,7 @@ export function impersonationOf(headers: HeaderList): Impersonation | undefined 
   throw badRequest("requested groups, extra or uid without impersonating a user");
 }
 
-/** The user that is wished for. Throws a `StatusError` 403 unless the requester may be all of it. */
+/** The user to impersonate. Throws a `StatusError` 403 unless the requester may impersonate all of it. */
 export function impersonated(
   authorizer: Authorizer,
   requester: UserInfo,

@@ -8,8 +8,8 @@ import { type ServiceAccountTokens } from "./service-account-tokens.ts";
 const accountUidAnnotation = "kubernetes.io/service-account.uid";
 
 /**
- * Fills Secrets of type `kubernetes.io/service-account-token` with a token of the ServiceAccount that
- * they name, and removes those whose ServiceAccount is not there (any more).
+ * Fills Secrets of type `kubernetes.io/service-account-token` with a token of the ServiceAccount that they name, and
+ * removes those whose ServiceAccount does not exist (any more).
  */
 export class LegacyTokenKeeper {
   readonly #store: Store;
@@ -28,7 +28,7 @@ export class LegacyTokenKeeper {
   ) {
     this.#store = store;
     this.#tokens = tokens;
-    // Who is making it tells why it failed.
+    // The code that issues it reports why it failed.
     this.#rootCa = Promise.resolve(rootCa).catch(() => undefined);
     this.#log = log;
   }
@@ -61,7 +61,7 @@ export class LegacyTokenKeeper {
     this.#running = this.#running
       .then(() => this.#sync(secret))
       .catch((error: unknown) => {
-        // Another writer was faster: their change is told as well.
+        // Another writer was faster: its change leads here again.
         if (error instanceof StaleWriteError) return;
         const { namespace, name } = secret;
         this.#log.error(
@@ -111,7 +111,7 @@ export class LegacyTokenKeeper {
   }
 }
 
-/** Told from the text: most Secrets are of other types, and need not be parsed. */
+/** Decided by the text: most Secrets are of other types, and need not be parsed. */
 function isTokenSecret(stored: StoredObject): boolean {
   return stored.json.includes(`"${tokenSecretType}"`) && stored.object.type === tokenSecretType;
 }

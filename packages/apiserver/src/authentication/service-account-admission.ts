@@ -13,9 +13,9 @@ const expirationSeconds = 3607;
 const waitForDefaultMs = 1_500;
 
 /**
- * The admission plugin ServiceAccount: a new Pod gets its ServiceAccount's pull secrets and, unless one of
- * the two does not want it, a volume with a token, the API server's authority and the namespace. Throws
- * a `StatusError` 403 when the ServiceAccount is not there.
+ * The admission plugin ServiceAccount: a new Pod gets its ServiceAccount's pull secrets and, unless Pod or
+ * ServiceAccount opts out, a volume with a token, the API server's authority and the namespace. Throws a
+ * `StatusError` 403 when the ServiceAccount does not exist.
  */
 export async function admitServiceAccount(
   store: Store,

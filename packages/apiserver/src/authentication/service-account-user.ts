@@ -19,7 +19,7 @@ export function serviceAccountGroups(namespace: string): string[] {
   return ["system:serviceaccounts", `system:serviceaccounts:${namespace}`];
 }
 
-/** The user that a ServiceAccount is; details are told as `authentication.kubernetes.io/<key>`. */
+/** The user that a ServiceAccount is; details are given as `authentication.kubernetes.io/<key>`. */
 export function serviceAccountUser(
   namespace: string,
   { name, uid }: { name: string; uid: string },

@@ -1,4 +1,4 @@
-/** Answers whether somebody may do something (`authorization.k8s.io/v1`); nothing is stored. */
+/** Responds whether a user may do something (`authorization.k8s.io/v1`); nothing is stored. */
 import { type UserInfo } from "../request.ts";
 import { badRequest } from "../errors.ts";
 import { FieldErrors } from "../field-errors.ts";

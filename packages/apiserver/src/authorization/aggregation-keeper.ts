@@ -44,7 +44,7 @@ export class AggregationKeeper {
 
   #wake(): void {
     this.#again = true;
-    // Not within the commit that has told of the change.
+    // Not within the commit that has announced the change.
     this.#running ??= Promise.resolve()
       .then(() => this.#passes())
       .finally(() => {

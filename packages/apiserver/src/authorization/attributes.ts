@@ -2,7 +2,7 @@ import { parseFieldSelector } from "@spry/kube";
 import { type UserInfo } from "../request.ts";
 import { type RequestInfo } from "../http/request-info.ts";
 
-/** One wish of one user: what an authorizer decides about. */
+/** What one user wants to do: the input of an authorizer's decision. */
 export type Attributes = ResourceAttributes | PathAttributes;
 
 export interface ResourceAttributes {
@@ -35,7 +35,7 @@ const verbs: Record<string, string> = {
   DELETE: "delete",
 };
 
-/** What a request wishes (apiserver's `RequestInfoFactory`). */
+/** What a request wants to do (apiserver's `RequestInfoFactory`). */
 export function attributesOf(
   user: UserInfo,
   method: string,

@@ -19,9 +19,9 @@ const plurals: Record<string, string> = {
 const autoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
 
 /**
- * Sees to it that the roles and bindings which Kubernetes has from its start are there with all that
- * they are to hold. What somebody has added stays; an object whose annotation `autoupdate` is `false`
- * is left alone (RBAC, "Auto-reconciliation"). The Namespaces have to be there.
+ * Ensures that the roles and bindings which Kubernetes has from its start exist with all of their rules and subjects.
+ * What others have added stays; an object whose annotation `autoupdate` is `false` is left unchanged (RBAC,
+ * "Auto-reconciliation"). The Namespaces must exist.
  */
 export async function ensureBootstrapPolicy(store: Store, clock: Clock): Promise<void> {
   const url = new URL("../generated/bootstrap-policy.json", import.meta.url);

@@ -12,9 +12,9 @@ const everything: PolicyRule[] = [
 ];
 
 /**
- * Nobody gives away more than they have: throws a `StatusError` 403 when a role or binding that is to
- * be written holds rights that its writer lacks, unless the writer has the verb `escalate` on roles, or
- * `bind` on the role (RBAC, "Privilege escalation prevention and bootstrapping").
+ * Users cannot grant more than they have: throws a `StatusError` 403 when a role or binding that is to be written
+ * holds rights that its writer lacks, unless the writer has the verb `escalate` on roles, or `bind` on the role
+ * (RBAC, "Privilege escalation prevention and bootstrapping").
  */
 export function preventEscalation(
   authorizer: Authorizer,

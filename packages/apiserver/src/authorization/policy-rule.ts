@@ -1,6 +1,6 @@
 import { type Attributes } from "./attributes.ts";
 
-/** `rbac/v1 PolicyRule`, as somebody may have written it. */
+/** `rbac/v1 PolicyRule`, as a client may have written it. */
 export interface PolicyRule {
   verbs?: string[];
   apiGroups?: string[];

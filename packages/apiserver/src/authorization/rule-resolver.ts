@@ -40,8 +40,8 @@ export type Found = { rule: PolicyRule; source: string } | { problem: string };
 const bindingCollections = [`${rbacGroup}/clusterrolebindings`, `${rbacGroup}/rolebindings`];
 
 /**
- * Finds the rules that roles and bindings give to a user. Bindings are indexed by subject, so that a
- * request costs what its user has and not what the cluster has; the index is made anew after a change.
+ * Finds the rules that roles and bindings give to a user. Bindings are indexed by subject, so that the cost of a
+ * request depends on what its user has and not on what the cluster has; the index is built again after a change.
  */
 export class RuleResolver {
   readonly #store: Store;

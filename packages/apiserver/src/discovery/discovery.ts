@@ -16,7 +16,7 @@ const allVerbs = [
   "update",
   "watch",
 ];
-/** In the order in which a cluster tells those of custom resources. */
+/** In the order in which a cluster lists those of custom resources. */
 const customVerbs = [
   "delete",
   "deletecollection",

@@ -147,7 +147,7 @@ async function tryDelete(
   const waits = finalizers.length > 0 || grace > 0 || holdsNamespace(next);
   if (isLarge(stored.json)) await turn();
   if (!waits || request.dryRun) {
-    // Pods and what waits are told with the time of their deletion.
+    // The response has Pods, and objects that still wait, with the time of their deletion.
     if (waits || type.kind === "Pod") mark(engine, next, grace, stored.object);
   }
   if (request.dryRun)
@@ -210,7 +210,7 @@ interface PodLike {
   status?: { phase?: string };
 }
 
-/** Seconds that somebody (a Pod's node) needs; nobody else has such a time. */
+/** Seconds that a Pod's node needs to stop it; no other kind has such a time. */
 function graceOf(kind: string, object: UnknownObject, options: DeleteOptions): number {
   if (kind !== "Pod") return 0;
   const { spec, status } = object as PodLike;

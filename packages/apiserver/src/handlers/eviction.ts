@@ -80,7 +80,7 @@ function checkEviction({ name, dryRun }: ResourceRequest, eviction: Eviction): v
     );
 }
 
-/** Has ended, has not begun, or is on its way out: nobody is deprived of it. */
+/** Has ended, has not begun, or is being deleted: its eviction costs no availability. */
 function disruptsNothing({ status, metadata }: Pod): boolean {
   const phases = ["Succeeded", "Failed", "Pending"];
   return phases.includes(status?.phase ?? "") || metadata.deletionTimestamp !== undefined;

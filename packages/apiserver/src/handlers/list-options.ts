@@ -3,7 +3,7 @@ import { badRequest, invalidOptions, plainFailure } from "../errors.ts";
 import { scanJson } from "../http/json-scanner.ts";
 import { storedBytes } from "../schema/go-values.ts";
 
-/** `meta/v1 ListOptions` of a list or watch, beside its selectors. */
+/** `meta/v1 ListOptions` of a list or watch, apart from its selectors. */
 export interface ListOptions {
   /** The revision that the client names; undefined when it names none. */
   revision: number | undefined;
@@ -211,7 +211,7 @@ function decodedPosition(token: string): Position {
   return { revision: rv as number, after: start };
 }
 
-/** The token of the page after `key`; a revision of -1 goes on in whatever state there is then. */
+/** The token of the page after `key`; a revision of -1 continues in whatever state there is then. */
 export function continueToken(revision: number, key: string): string {
   const token = { v: "meta.k8s.io/v1", rv: revision, start: key };
   return Buffer.from(JSON.stringify(token)).toString("base64url");

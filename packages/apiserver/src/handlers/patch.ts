@@ -48,8 +48,8 @@ export async function patchObject(
 }
 
 /**
- * What a patch makes of an object of `type`; the request is told of unknown fields. Throws a `StatusError`
- * 400 for what is no patch; the function one of 422 for a patch that does not fit the object.
+ * Computes an object of `type` after a patch; unknown fields become warnings of the request. Throws a `StatusError`
+ * 400 for an invalid patch; the returned function throws one of 422 for a patch that does not fit the object.
  */
 export function modification(
   request: ResourceRequest,
@@ -79,7 +79,7 @@ export function modification(
   };
 }
 
-/** Of several values that do not fit, Kubernetes tells the first by the order of keys: its patches sort them. */
+/** Of several values that do not fit, Kubernetes reports the first by the order of keys: its patches sort them. */
 function problemInOrder(type: ResourceType, object: UnknownObject): string | undefined {
   try {
     dropUnknownFields(type, withSortedKeys(object) as UnknownObject);
@@ -199,7 +199,7 @@ function checkApplied(
     throw badRequest("metadata.managedFields must be nil");
   }
   delete applied.metadata.managedFields;
-  // A name that is no text is told with all that does not fit the schema.
+  // A name that is not a string is reported together with all that does not fit the schema.
   if (textOf((applied.metadata.name ??= name), name) !== name) {
     throw badRequest(
       `the name of the object (${applied.metadata.name}) does not match the name on the URL (${name})`,

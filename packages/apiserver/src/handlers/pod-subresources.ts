@@ -22,8 +22,8 @@ interface Binding extends UnknownObject {
 }
 
 /**
- * `pods/binding`: gives a Pod its node, once, as `pkg/registry/core/pod/storage`. It counts as no change of
- * the specification, and nobody comes to own a field by it.
+ * `pods/binding`: gives a Pod its node, once, as `pkg/registry/core/pod/storage`. It does not count as a change of
+ * the specification, and gives no manager ownership of a field.
  */
 export async function bindPod(
   engine: Engine,

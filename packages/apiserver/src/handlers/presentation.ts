@@ -57,7 +57,7 @@ function formOf(
     one,
     object: (object) => object,
     list: (items, metadata) =>
-      // Lists of custom resources always tell where they go on.
+      // Lists of custom resources always have a continue token, even if it is empty.
       listText(type, items.map(one), type.custom ? { continue: "", ...metadata } : metadata),
   };
 }

@@ -96,7 +96,7 @@ function forgotten(after: string | undefined): StatusError {
     const message = "The resourceVersion for the provided list is too old.";
     return new StatusError({ code: 410, message });
   }
-  // With this token a client can go on, in whatever state there is.
+  // With this token a client can continue, in whatever state there is.
   return new StatusError({
     code: 410,
     message:

@@ -10,9 +10,9 @@ import { turn } from "../turns.ts";
 import { type DeleteOptions, deleteOptionsOf } from "./delete.ts";
 
 /**
- * The object in a request's body: typed, without fields that its kind does not have; what is said of
- * those goes into the request's warnings. `type` is another than the request's for bodies of
- * subresources (`Scale`, `Binding`), `older` an apiVersion that they may still come in. Throws a `StatusError` 400 for a body that is no such object.
+ * The object in a request's body: typed, without fields that its kind does not have; remarks about those become the
+ * request's warnings. `type` is another than the request's for bodies of subresources (`Scale`, `Binding`), `older`
+ * an apiVersion in which they are still accepted. Throws a `StatusError` 400 for a body that is not such an object.
  */
 export async function bodyObject(
   request: ResourceRequest,

@@ -108,7 +108,7 @@ async function handleObject(
         request,
         await bodyOptions(request, http),
       );
-      // Pods and what waits are told as objects, what is gone as a success (as a cluster does).
+      // For Pods and objects that wait, the response is the object; for deleted ones, a success (as on a cluster).
       if (!gone || returnsDeleted.has(request.type.collection)) {
         return jsonResponse(presentation.object(object), 200, request.warnings);
       }

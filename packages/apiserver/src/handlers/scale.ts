@@ -80,7 +80,7 @@ export function scalePart(type: ResourceType, scale: UnknownObject): UnknownObje
   return (scale.spec as object | undefined) ? scaled(type, object, scale) : object;
 }
 
-/** The object as far as a Scale tells of it: replicas of zero are left out there, and so belong to nobody. */
+/** The part of the object that a Scale shows: it leaves out replicas of zero, which therefore have no owner. */
 export function asToldByScale(type: ResourceType, object: UnknownObject): UnknownObject {
   const steps = pathsOf(type).specReplicasPath.split(".").slice(1);
   const copy = copyOf(object);

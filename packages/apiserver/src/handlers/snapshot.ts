@@ -11,8 +11,8 @@ import { type Store } from "../store/store.ts";
 const busy = new WeakSet<Store>();
 
 /**
- * `GET /snapshot`: the whole store at one moment, as a file that an API server can be started on. Ours; as
- * any path that is no resource, open to those whom a rule lets `get` it.
+ * `GET /snapshot`: the whole store at one moment, as a file with which an API server can be started. An extension of
+ * ours; like every path that is not a resource, it is open to those whom a rule allows to `get` it.
  */
 export async function snapshotResponse(store: Store): Promise<HttpResponse> {
   if (busy.has(store)) {

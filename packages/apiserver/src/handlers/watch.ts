@@ -223,7 +223,7 @@ class Watcher {
 /** By the change that took them out of a selection: the same for all selections that they were in. */
 const departed = new WeakMap<StoredObject, StoredObject>();
 
-/** An object that is no longer selected is told as it was, with the revision of the change. */
+/** An object that is no longer selected is reported as it was, with the revision of the change. */
 function lastSelected(previous: StoredObject, current: StoredObject): StoredObject {
   let last = departed.get(current);
   if (!last) {

@@ -58,7 +58,7 @@ export async function createObject(
   if (type.custom && type.hasStatus) delete object.status;
   const wanted = completed(type, object);
   if (request.large) await turn();
-  // What admission and the server itself set from here on belongs to nobody.
+  // Fields that admission and the server itself set from here on have no owner.
   if (!options.tracked) await track(request, undefined, wanted, now);
   const mutated = await engine.admission.mutate(request, "CREATE", wanted, undefined);
   return withName(mutated, (named) => storeNew(engine, request, named, now));
@@ -186,7 +186,7 @@ async function tryUpdate(
   next = completed(type, next);
   preventEscalation(engine.authorizer, request, next, old);
   type.strategy.prepare?.(next, { now, old, subresource: update.subresource });
-  // A node's and a controller's part of an object is no new wish.
+  // The part of an object that a node or controller writes does not change the desired state.
   const isWish = update.subresource !== "status" && update.subresource !== "binding";
   if (isWish && type.strategy.generation && changesGeneration(type, next, old)) {
     next.metadata.generation = (old.metadata.generation ?? 0) + 1;
@@ -341,7 +341,7 @@ async function track(
   now: string,
 ): Promise<void> {
   const { type, manager, subresource } = request;
-  // Of an object that nobody has owned anything of, updates are not tracked; apply begins with it.
+  // Updates of an object without any owned field are not tracked; tracking begins with apply.
   if (old && !old.metadata.managedFields?.length && !next.metadata.managedFields?.length) return;
   const isScale = subresource === "scale";
   const before = old && isScale ? asToldByScale(type, old) : old;

@@ -27,7 +27,7 @@ import { errorResponse, headOf, jsonResponse, textResponse } from "./responses.t
 const maxUrlLength = 32 * 1024;
 const maxManagerLength = 128;
 
-/** Nobody serves the group and version: told as a web server does, not as an API. */
+/** The group and version are not served: the response is that of a plain web server, not of an API. */
 class UnservedPathError extends Error {}
 
 function plainText(text: string, status = 200): HttpResponse {

@@ -1,11 +1,11 @@
 /**
- * Reads JSON for what `JSON.parse` does not tell: keys that an object names twice, and what is wrong with a
- * text in the words of Go's `encoding/json`, which clients and people know.
+ * Reads JSON for what `JSON.parse` does not report: keys that an object has twice, and syntax errors in the words of
+ * Go's `encoding/json`, which clients and people know.
  */
 export interface JsonScan {
   /** Paths like `spec.containers[0].name`, each once. */
   duplicates: string[];
-  /** Set when the text is no JSON. */
+  /** Set when the text is not JSON. */
   problem: string | undefined;
 }
 

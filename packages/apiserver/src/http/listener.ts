@@ -151,9 +151,10 @@ function largeTextOf(body: HttpBody): { length: number; text: TextSource } | und
 }
 
 /**
- * The next request can come before Node.js knows that the answer to this one has left; it then pauses its parser, which a
- * TLS socket goes on to feed what it has decrypted already: "Parse Error: Paused", and the connection is cut. A listener
- * for data takes that way from the socket to the parser away, for one that can be paused.
+ * The next request can come before Node.js knows that the response to this one has been sent; it then pauses its
+ * parser, but a TLS socket keeps feeding it what has been decrypted already: "Parse Error: Paused", and the
+ * connection is cut. A listener for data replaces that direct way from the socket to the parser by one that can be
+ * paused.
  */
 function readPausably({ socket }: IncomingMessage): void {
   if (!socket.listeners("data").includes(nothing)) socket.on("data", nothing);
@@ -169,7 +170,7 @@ async function respond(
   let user: UserInfo;
   let body: Buffer | undefined;
   try {
-    // Nobody's body is waited for before it is known who they are.
+    // No body is read before its sender is authenticated.
     user = await serving.authenticator.authenticate(incoming);
     body = await readBody(incoming);
   } catch (error) {

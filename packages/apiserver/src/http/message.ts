@@ -11,7 +11,7 @@ export interface HttpRequest {
   /** Absolute. */
   readonly url: string;
   readonly headers: { get(name: string): string | null };
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the client no longer waits for the response. */
   readonly signal: AbortSignal;
   text(): Promise<string>;
   arrayBuffer(): Promise<ArrayBufferLike>;
@@ -28,7 +28,7 @@ export class IncomingRequest implements HttpRequest {
   readonly #outgoing: ServerResponse | undefined;
   #signal: AbortSignal | undefined;
 
-  /** Without `outgoing` nobody goes away. */
+  /** Without `outgoing` the signal is never aborted. */
   constructor(incoming: IncomingMessage, body: Buffer = noBody, outgoing?: ServerResponse) {
     const { method = "GET", url = "/", headers } = incoming;
     this.method = method;

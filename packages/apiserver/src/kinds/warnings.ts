@@ -30,7 +30,10 @@ export function podNameWarnings(
   ];
 }
 
-/** What is allowed in a Pod, or a template of one, and not what anybody wants (`pkg/api/pod/warnings.go`). `path` is that of the template. */
+/**
+ * What is allowed in a Pod, or in a template of one, but most likely not intended (`pkg/api/pod/warnings.go`). `path`
+ * is that of the template.
+ */
 export function podWarnings({ metadata, spec }: Template, path = ""): string[] {
   if (!spec) return [];
   const at = path ? `${path}.` : "";

@@ -41,7 +41,7 @@ interface Figures {
   cpu?: { time?: string; usageNanoCores?: number };
   memory?: { workingSetBytes?: number };
 }
-/** The part of the kubelet's `/stats/summary` that is told on. */
+/** The part of the kubelet's `/stats/summary` that is passed on. */
 interface Summary {
   node?: Figures;
   pods?: { podRef: { uid?: string }; containers?: (Figures & { name: string })[] }[];
@@ -133,7 +133,7 @@ function selected(engine: Engine, plural: string, { namespace, name, query }: Wa
     .filter(({ metadata }) => matchesLabels(labels, metadata.labels));
 }
 
-/** Undefined for a node that does not answer: its metrics are missing, the others are told. */
+/** Undefined for a node that does not respond: its metrics are missing, the others are reported. */
 async function readSummary(
   { kubelet, log }: Engine,
   node: string,

@@ -64,7 +64,7 @@ function described(
   };
 }
 
-/** References as the document writes them; beside other keywords they stand in an `allOf`. */
+/** References as the document writes them; next to other keywords they are in an `allOf`. */
 function referenced(schema: unknown, prefix: Prefix): unknown {
   if (Array.isArray(schema)) return schema.map((each) => referenced(each, prefix));
   if (typeof schema !== "object" || schema === null) return schema;

@@ -74,7 +74,7 @@ export class OpenApi {
     return { openapi: "3.0.0", info, paths, components: { schemas } };
   }
 
-  /** Hashes only tell that a document may have changed: those of definitions come from their objects. */
+  /** Hashes only show that a document may have changed: those of definitions come from their objects. */
   #index(): object {
     const entries = [...this.#types()].map(([key, types]) => {
       const state = types.map(
@@ -102,7 +102,7 @@ export class OpenApi {
   }
 }
 
-/** Version 2 is had in protobuf too; some clients ask for version 3 in it and take JSON when told that there is none. */
+/** Version 2 is available in protobuf too; some clients ask for version 3 in it and accept JSON when that is refused. */
 function acceptedType(request: HttpRequest, path: string): string {
   const types = [jsonType, ...(path === "/openapi/v2" ? swaggerProtobufTypes : [])];
   for (const { mediaType } of acceptedParts(request)) {

@@ -1,7 +1,7 @@
 import { deepEqual } from "@spry/kube";
 import { copyOf } from "../json-copy.ts";
 
-/** More operations than a person or tool writes. */
+/** More operations than users or tools write. */
 export const maxPatchOperations = 10_000;
 /** What the copies of one patch may add up to: each may double the document otherwise. As kube-apiserver, the limit of a body. */
 const maxCopiedBytes = 3 * 1024 * 1024;
@@ -125,7 +125,7 @@ function isContainer(value: unknown): value is Container {
   return typeof value === "object" && value !== null;
 }
 
-/** Own members only: an object's prototype is no part of a document. */
+/** Own members only: an object's prototype is not part of a document. */
 function memberOf(owner: Container, key: string): unknown {
   if (Array.isArray(owner)) return owner[indexIn(owner.length, key)];
   return Object.hasOwn(owner, key) ? owner[key] : undefined;

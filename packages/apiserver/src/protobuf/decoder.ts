@@ -16,7 +16,7 @@ const wireTypes: Partial<Record<Field["type"], number>> = {
   double: wire.fixed64,
 };
 
-/** Reads messages into the objects that Go would tell in JSON. One decoder reads one body. */
+/** Reads messages into the objects that Go would write as JSON. One decoder reads one body. */
 export class Decoder {
   #values = 0;
 

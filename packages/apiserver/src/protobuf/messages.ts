@@ -27,7 +27,7 @@ export interface Field {
   message: string;
   /** Set when the JSON of the message is not an object of its fields. */
   wellKnown: WellKnownType | undefined;
-  /** Whether JSON tells a zero as well. */
+  /** Whether the JSON has a zero as well. */
   tellsZero: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { badRequest } from "../errors.ts";
 
-/** Seconds since 1970 of Go's zero time, 0001-01-01T00:00:00Z, and of the last one JSON can tell. */
+/** Seconds since 1970 of Go's zero time, 0001-01-01T00:00:00Z, and of the last one that JSON can express. */
 const zeroSeconds = -62_135_596_800;
 const maxSeconds = 253_402_300_799;
 
@@ -16,7 +16,7 @@ export function formatTimestamp(seconds: number, nanos?: number): string | undef
   return `${text}.${String(Math.trunc(nanos / 1000)).padStart(6, "0")}Z`;
 }
 
-/** Undefined when the text is no time, or Go's zero time. */
+/** Undefined when the text is not a time, or is Go's zero time. */
 export function parseTimestamp(
   text: string,
   micro: boolean,

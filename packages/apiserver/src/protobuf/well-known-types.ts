@@ -3,11 +3,11 @@ import { formatTimestamp, parseTimestamp } from "./timestamp.ts";
 
 type Fields = Record<string, unknown>;
 
-/** A message that JSON tells in a form of its own. */
+/** A message that has a JSON form of its own. */
 export interface WellKnownType {
   /** Its fields, written as in the generated messages. */
   fields: string;
-  /** From its fields; undefined when JSON tells nothing. */
+  /** From its fields; undefined when the JSON leaves it out. */
   toJson(fields: Fields): unknown;
   /** To its fields; undefined for an empty message. The value is undefined where JSON has none. */
   fromJson(value: unknown): Fields | undefined;
@@ -79,7 +79,7 @@ export const wellKnownTypes = new Map<string, WellKnownType>([
   ],
 ]);
 
-/** `metav1.Time` tells whole seconds, `metav1.MicroTime` microseconds. Go's zero time is empty. */
+/** `metav1.Time` has whole seconds, `metav1.MicroTime` microseconds. Go's zero time is empty. */
 function timeType(micro: boolean): WellKnownType {
   return {
     fields: "1 seconds !int64;2 nanos !int32",

@@ -80,7 +80,7 @@ export class WireReader {
     return new WireReader(this.#bytes, at, at + length);
   }
 
-  /** Passes over a value that nobody asked for. */
+  /** Skips a value that is not needed. */
   skip(wireType: number): void {
     let groups = 0;
     let current = wireType;

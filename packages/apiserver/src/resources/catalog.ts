@@ -8,7 +8,7 @@ import { groupVersionOf, type ResourceType, type Strategy } from "./resource-typ
 /** Every resource that is served: the built-in ones, and those of CustomResourceDefinitions. */
 export class Catalog {
   readonly #types = new Map<string, ResourceType>();
-  /** What is answered and not stored: described like the others, found by nobody who stores. */
+  /** Kinds that are responses and never stored: described like the others, but not found by code that stores. */
   readonly reviews: ResourceType[];
   /** Changes whenever the set of resources does; documents made from it are kept until then. */
   generation = 0;

@@ -40,7 +40,7 @@ export function nameProblems(
   if (name.length > max) problems.push(`must be no more than ${max} characters`);
   if (rule === "subdomain" && !subdomainPattern.test(name)) problems.push(subdomainDetail);
   if (rule === "label" && !labelPattern.test(name)) {
-    // A good subdomain that is no label has dots.
+    // A valid subdomain that is not a label contains dots.
     problems.push(subdomainPattern.test(name) ? "must not contain dots" : labelDetail);
   }
   if (rule === "service" && !serviceNamePattern.test(name)) problems.push(serviceDetail);

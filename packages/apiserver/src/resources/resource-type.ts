@@ -27,7 +27,7 @@ export interface Strategy {
     old: UnknownObject | undefined,
     subresource: string,
   ): void;
-  /** What a client is told of an object that is good, and perhaps not what they want. */
+  /** Warnings to the client about an object that is valid, but perhaps not what was intended. */
   warnings?(object: UnknownObject, old: UnknownObject | undefined): string[];
   /** Names follow DNS subdomains unless said otherwise. */
   nameRule?: "subdomain" | "label" | "service" | "path";

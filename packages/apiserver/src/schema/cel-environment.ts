@@ -26,7 +26,7 @@ class CelUrl {
   }
 }
 
-/** Structural limits: what a person writes is far below. */
+/** Structural limits: what users write is far below. */
 const limits = {
   maxAstNodes: 10_000,
   maxDepth: 100,

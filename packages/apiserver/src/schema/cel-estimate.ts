@@ -12,7 +12,10 @@ const maxRequestBytes = 3 * 1024 * 1024;
 /** What is known of a value before there is one. */
 interface Shape {
   schema?: Schema | undefined;
-  /** Items of a list, entries of a map: at most. Undefined when the expression alone does not tell. */
+  /**
+   * The greatest number of items of a list or entries of a map. Undefined when the expression alone does not
+   * determine it.
+   */
   size?: number | undefined;
   /** Of its items. */
   item?: Shape | undefined;

@@ -4,12 +4,12 @@ import { type Environment, type ParseResult } from "@marcbachmann/cel-js";
 export const perCallLimit = 1_000_000;
 /** Characters or items that cost as much as a step. */
 const perStep = 10;
-/** An error with its text costs as much as so many steps, and `all` and `exists` go on after it. */
+/** An error with its text costs as much as this many steps, and `all` and `exists` continue after it. */
 const perError = 50;
 
 export const callLimitExceeded = "operation cancelled: actual cost limit exceeded";
 
-/** An expression, or all together that share a budget, cost more than they may. */
+/** One expression, or all that share a budget, exceeded the cost limit. */
 export class CostLimitError extends Error {
   override readonly name = "CostLimitError";
 }
@@ -62,7 +62,7 @@ export function evaluateMetered(
     budget.spend(spent);
     ({ left, operands, comparesDeeply } = outer);
     left -= spent;
-    // Comprehensions go on after errors: they may have ended well, or with another error.
+    // Comprehensions continue after errors: they may have succeeded, or ended with another error.
     if (spent > perCallLimit) throw new CostLimitError(callLimitExceeded);
   };
   let value: unknown;

@@ -90,7 +90,7 @@ function visit(
   }
 }
 
-/** Items of a list can be told apart over time only when they have keys. */
+/** Items of a list can be matched with their earlier versions only when they have keys. */
 function oldItems(old: unknown, schema: Schema): Map<string, unknown> | undefined {
   if (schema["x-kubernetes-list-type"] !== "map" || !Array.isArray(old)) return undefined;
   return new Map(old.map((item) => [elementOf(item, schema), item]));

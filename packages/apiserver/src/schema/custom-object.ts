@@ -41,7 +41,7 @@ function bodyOf(object: UnknownObject): UnknownFields {
   return body;
 }
 
-/** The replicas that `/scale` shows: told with the path as the definition words it. */
+/** The replicas that `/scale` shows, reported with the path as the definition writes it. */
 function validateScale(
   { scale }: NonNullable<ResourceType["custom"]>,
   object: UnknownObject,

@@ -16,7 +16,7 @@ import {
 export interface Place {
   /** As people write it: `spec.list[0].map.key`. */
   path: string;
-  /** As Go's decoder tells it: without indices and keys of maps. */
+  /** As Go's decoder writes it: without indices and keys of maps. */
   goPath: string;
   /** The structure that holds it. */
   struct: string;

@@ -6,8 +6,8 @@ import { fieldSchema, isRawExtension, itemSchema, resolve, type Schema } from ".
 export type State = "as sent" | "stored";
 
 /**
- * The object as Go's encoder writes it once it has been stored: fields in the order of their structs, what is
- * not set left out, except for the fields that the types always tell (`status: {}`, `rules: null`).
+ * The object as Go's encoder writes it once it has been stored: fields in the order of their structs, unset fields
+ * left out, except for those that the types always write (`status: {}`, `rules: null`).
  */
 export function goForm(
   object: UnknownObject,

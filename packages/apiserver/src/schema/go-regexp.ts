@@ -13,7 +13,7 @@ const load = createRequire(import.meta.url);
 const known = new Map<string, Re2.RE2JS | SyntaxError>();
 /**
  * Of all programs together. A common pattern has 20 to 60 instructions; what a long text leaves behind in a program
- * was measured at up to 7 kB each, so this is 70 MB at the hands of somebody who means harm.
+ * was measured at up to 7 kB each, so this is 70 MB if an attacker chooses the patterns.
  */
 const maxInstructions = 10_000;
 let instructions = 0;

@@ -26,7 +26,7 @@ const structures = new Map<string, Map<string, GoField>>();
 /** The release whose types `tools/generate-kube-protobuf` has read. */
 export const structuresRelease = file.release;
 
-/** The Go struct behind a schema, fields in its order; undefined for what is no struct of the modules. */
+/** The Go struct behind a schema, fields in its order; undefined for anything that is not a struct of the modules. */
 export function structureOf(schema: Schema): Map<string, GoField> | undefined {
   const name = fullNameOf(schema);
   if (name === undefined) return undefined;

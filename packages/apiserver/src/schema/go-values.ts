@@ -1,4 +1,4 @@
-/** How Go reads the texts that stand for other things: times and bytes. Problems are told in Go's words. */
+/** How Go parses strings that stand for other things: times and bytes. Problems are reported in Go's words. */
 
 const timeLayout = "2006-01-02T15:04:05Z07:00";
 const microTimeLayout = "2006-01-02T15:04:05.000000Z07:00";
@@ -27,7 +27,7 @@ const limits: [RegExp, string][] = [
 const plainTime =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ$/;
 
-/** The time as it is stored (whole seconds, or millionths, UTC). Throws an `Error` for what is no time. */
+/** The time as it is stored (whole seconds, or millionths, UTC). Throws an `Error` for anything that is not a time. */
 export function storedTime(text: string, micro: boolean): string {
   if (!micro && plainTime.test(text)) return text;
   const layout = micro ? microTimeLayout : timeLayout;

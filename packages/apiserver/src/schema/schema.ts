@@ -94,7 +94,7 @@ const names = new WeakMap<Schema, string>(
   Object.entries(builtin.definitions).map(([name, schema]) => [schema, name]),
 );
 
-/** The schema behind a reference, with what stands beside the reference added. */
+/** The schema behind a reference, with the keywords next to the reference added. */
 export function resolve(schema: Schema): Schema {
   if (schema.$ref === undefined) return schema;
   let result = resolved.get(schema);

@@ -6,7 +6,7 @@ import { fieldSchema, itemSchema, type Schema } from "./schema.ts";
 type JsonObject = Record<string, unknown>;
 
 /**
- * Checks a value against a structural schema, telling each problem in the words of the API server
+ * Checks a value against a structural schema, and reports each problem in the words of the API server
  * (`kube-openapi/pkg/validation`). `path` is empty at the object's root.
  */
 export function validateValue(
@@ -178,7 +178,7 @@ function validateList(
   }
 }
 
-/** Items of the old list by what tells them apart; only lists of type map have that. */
+/** Items of the old list by what identifies them; only lists of type map have that. */
 function keyedItems(old: unknown, schema: Schema): Map<string, unknown> | undefined {
   if (schema["x-kubernetes-list-type"] !== "map" || !Array.isArray(old)) return undefined;
   return new Map(old.map((item) => [JSON.stringify(keysOf(item, schema)), item]));
@@ -239,14 +239,14 @@ function isPlainObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** `allOf`, `anyOf`, `oneOf`, `not`: as the whole of the value, beside the structural part. */
+/** `allOf`, `anyOf`, `oneOf`, `not`: about the value as a whole, in addition to the structural part. */
 function validateCombinations(
   value: unknown,
   schema: Schema,
   errors: FieldErrors,
   path: string,
 ): void {
-  // Told about the whole object, as the API server does.
+  // Reported about the whole object, as the API server does.
   const told = (problem: string) => errors.invalid("<nil>", "", `"${path}" must ${problem}`);
   const attempts = (schemas: Schema[]) => schemas.map((each) => problemsOf(value, each, path));
   const isEither = schema["x-kubernetes-int-or-string"] || schema.format === "int-or-string";

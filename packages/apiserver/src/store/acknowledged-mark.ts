@@ -12,11 +12,10 @@ const digits = 16;
 const length = `${"0".repeat(digits)} ${"0".repeat(digits)} ${"0".repeat(8)}\n`.length;
 
 /**
- * A file beside the store that says what has been acknowledged. Without it a log that was deleted, or shortened between two
- * transactions, cannot be told from one that never held more.
- *
- * It is written after the log has been synced and is not synced itself: it may lag behind after a power cut, but never
- * names what is not on disk. A few microseconds for each sync of the log.
+ * A file next to the store that records what has been acknowledged. Without it, a log that was deleted, or shortened
+ * between two transactions, looks like one that never held more. It is written after the log has been synced and is
+ * not synced itself: it may lag behind after a power cut, but never names what is not on disk. It costs a few
+ * microseconds for each sync of the log.
  */
 export class AcknowledgedMark {
   readonly #descriptor: number;

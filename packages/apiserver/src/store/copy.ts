@@ -22,7 +22,7 @@ export async function writeCopy(
   closeSync(openSync(file, "wx", 0o600));
   const database = new DatabaseSync(file);
   try {
-    // Whoever is cut off before the end throws the file away.
+    // A client that is cut off before the end discards the file.
     database.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
     migrate(database);
     database.exec("BEGIN");

@@ -1,6 +1,6 @@
 /**
- * The store's file holds something that was never written to it, or lacks something that was. It is left
- * as it is: what to do about it is a person's decision.
+ * The store's file holds something that was never written to it, or lacks something that was. It is left as it is:
+ * what to do about it is the operator's decision.
  */
 export class DamagedStoreError extends Error {
   override readonly name = "DamagedStoreError";

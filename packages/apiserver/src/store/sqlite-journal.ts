@@ -220,7 +220,7 @@ export class SqliteJournal {
     return this.#log;
   }
 
-  /** A system that could not write a page may forget it, and tells of that once: what is on disk is known after a restart. */
+  /** A system that could not write a page may forget it, and reports that once: only a restart shows what is on disk. */
   #fail(cause: unknown): Error {
     const message = `the disk failed under the store ${this.#file}; it accepts no more writes until it is restarted`;
     return (this.#failure = new Error(message, { cause }));
@@ -288,7 +288,7 @@ function createIfMissing(file: string): void {
 function assertLogLength(file: string, acknowledged: Acknowledged): void {
   const log = `${file}-wal`;
   const size = statSync(log, { throwIfNoEntry: false })?.size ?? 0;
-  // One that is not there may have been removed in good order: the revision shows it.
+  // A missing one may have been removed properly: the revision shows it.
   if (size === 0 || size >= acknowledged.logBytes) return;
   throw new DamagedStoreError(
     file,
@@ -345,7 +345,7 @@ function open(file: string): DatabaseSync {
   }
 }
 
-/** Nothing is lost, and nothing has to be started anew: the next write is tried like any other. */
+/** Nothing is lost, and nothing has to be restarted: the next write is tried like any other. */
 function noSpace(file: string): StatusError {
   return new StatusError({
     code: 507,

@@ -299,7 +299,7 @@ export class Store {
     boundHistories(this.#logs, this.#committed);
   }
 
-  /** Gives room that removals have left back to the system, bit by bit, in moments when nobody writes. */
+  /** Returns the space that removals have freed to the system, little by little, in moments without writes. */
   #tidyLater(): void {
     if (this.#tidying) return;
     this.#tidying = setTimeout(() => {

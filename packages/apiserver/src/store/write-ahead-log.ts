@@ -2,7 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 
 const headerSize = 32;
 const frameHeaderSize = 24;
-/** The log is checkpointed every thousand pages or so; a log that is far longer is nobody's. */
+/** The log is checkpointed about every thousand pages; a log that is far longer was not written by this program. */
 const maxSize = 512 * 1024 * 1024;
 
 /**
@@ -71,7 +71,7 @@ function framesOf(log: Buffer, pageSize: number, salts: bigint): Frame[] {
   return frames;
 }
 
-/** Each frame's checksum goes on from the one before it. */
+/** Each frame's checksum continues that of the frame before it. */
 function firstBadFrame(
   log: Buffer,
   frames: readonly Frame[],

@@ -20,7 +20,7 @@ export interface StartedCommand {
   abandon(): void;
 }
 
-/** Starts the command before the client is told so: a failure is still an answer in HTTP then. */
+/** Starts the command before the response, so that a failure can still be an HTTP response. */
 export async function startCommand(stream: CommandStream): Promise<StartedCommand> {
   const abort = new AbortController();
   const input = new PassThrough({ highWaterMark: bufferBytes });

@@ -5,7 +5,7 @@ import { badRequest, notFound, unknownPath } from "../errors.ts";
 import { containerOf, kubeletFailure } from "../handlers/pod-subresources.ts";
 import { placeOf } from "../handlers/write.ts";
 
-/** The streams into a Pod that somebody may open; the Pod and its node have been looked up. */
+/** The streams into a Pod that a client may open; the Pod and its node have been looked up. */
 export type PodStream = CommandStream | PortStream;
 
 type Body = ReadableStream<Uint8Array>;

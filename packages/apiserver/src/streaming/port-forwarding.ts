@@ -12,8 +12,8 @@ interface Pair {
 }
 
 /**
- * `portforward.k8s.io`: for each connection the client opens two streams with the same request id,
- * one for its bytes and one to be told what went wrong.
+ * `portforward.k8s.io`: for each connection the client opens two streams with the same request id, one for its bytes
+ * and one for errors.
  */
 export function forwardPorts(target: PortStream): (stream: SpdyStream) => void {
   const waiting = new Map<string, Pair>();
@@ -49,7 +49,7 @@ async function forward(
   // Its client says nothing there; read, so that it can end.
   error.resume();
   try {
-    // A stream of its own: one direction may end while the other goes on.
+    // A stream of its own: one direction may end while the other continues.
     const sent = Readable.toWeb(data.pipe(new PassThrough())) as ReadableStream;
     const answer = await target.open(port, sent, gone.signal);
     await pipeline(Readable.fromWeb(answer as never), data, { end: true });

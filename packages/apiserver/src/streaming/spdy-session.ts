@@ -13,9 +13,9 @@ const maxControlBytes = 64 * 1024;
 const maxStreams = 1_000;
 
 /**
- * The server's side of a SPDY/3.1 connection (draft 3.1), as `kubectl` speaks it: many streams on one
- * connection, each opened by the client. There is no flow control per stream: Kubernetes' own
- * implementation has none, so a stream that nobody reads from holds up the whole connection.
+ * The server's side of a SPDY/3.1 connection (draft 3.1), as `kubectl` uses it: many streams on one connection, each
+ * opened by the client. There is no flow control per stream: Kubernetes' own implementation has none, so a stream
+ * that is not read holds up the whole connection.
  */
 export class SpdySession {
   readonly #connection: Duplex;
@@ -83,7 +83,7 @@ export class SpdySession {
         this.#send(controlFrame(types.ping, 0, body));
         return;
       case types.headers: {
-        // Not of interest, but the compression goes on after it.
+        // Not of interest, but the compression state continues after it.
         await this.#headers.decode(body.subarray(4));
         if (fin) this.#streams.get(idAt())?.receiveEnd();
       }

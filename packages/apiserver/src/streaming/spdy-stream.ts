@@ -22,7 +22,7 @@ export class SpdyStream extends Duplex {
     super({ allowHalfOpen: true, highWaterMark: bufferBytes });
     this.headers = headers;
     this.#link = link;
-    // Whoever uses the stream sees it closed; an error must not end the program.
+    // The user of the stream sees it closed; an error must not end the program.
     this.on("error", () => {});
   }
 

@@ -17,7 +17,7 @@ export interface Upgrade {
   incoming: IncomingMessage;
   socket: Duplex;
   head: Buffer;
-  /** From then on an error cannot be told in HTTP. */
+  /** From then on an error cannot be reported by HTTP. */
   switched?: boolean;
 }
 
@@ -116,7 +116,7 @@ async function servePorts(connection: Duplex, stream: PortStream): Promise<void>
   await new SpdySession(connection, forwardPorts(stream)).run();
 }
 
-/** Completes the handshake; a client that is gone without a word is noticed by pings. */
+/** Completes the handshake; pings detect a client that has disconnected without closing. */
 function accepted(upgrade: Upgrade): Promise<WebSocket> {
   const { incoming, socket, head } = upgrade;
   upgrade.switched = true;

@@ -20,7 +20,7 @@ export function webSocketCommandClient(socket: WebSocket): CommandClient {
           give(channel, message.subarray(1)).then(() => socket.resume(), reject);
         });
         socket.once("close", () => reject(new Error("client has left")));
-        // Only once there is somebody to take messages may they come.
+        // Messages may come only once their listener is registered.
         socket.resume();
       });
     },

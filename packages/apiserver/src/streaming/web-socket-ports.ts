@@ -26,7 +26,7 @@ export async function forwardPortChannels(socket: WebSocket, target: PortStream)
       socket.send(message, (error) => (error ? reject(error) : resolve()));
     });
   socket.on("message", (message: Buffer) => {
-    // Error channels are the server's: halves are no places.
+    // Error channels belong to the server: a fraction is not an index.
     const input = inputs[(message[0] ?? 1) / 2];
     if (!input) return;
     // What cannot be taken yet stays in the connection.

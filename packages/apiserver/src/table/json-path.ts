@@ -6,7 +6,7 @@ type Step = (values: unknown[]) => unknown[];
 
 const maxLength = 1024;
 
-/** What a path selects, in order; reading what is not there selects nothing. Throws when it cannot be read. */
+/** What a path selects, in order; a path to missing fields selects nothing. Throws when the path cannot be parsed. */
 export function compilePath(path: string): (value: unknown) => unknown[] {
   const steps = parseSteps(path);
   return (value) => {

@@ -8,8 +8,8 @@ import { isRunning } from "../platform/data-dir.ts";
 import { UserError } from "../user-error.ts";
 
 /**
- * What a start makes anew, from the rest or from nothing. All else in a data directory is kept, also what later
- * versions will put there.
+ * Files that a start creates again, from the rest or from nothing. All else in a data directory is kept, also what
+ * later versions will put there.
  */
 const madeAnew = new Set([
   "api/state.db",

@@ -56,13 +56,13 @@ export function addConfigurationCommands(program: Command): void {
     )
     .option("--path <path>", "which paths: exact, with {*} and {**}, or /* for all", "/*")
     .option("--method <method>", "which methods (repeatable; default: all)", collect)
-    .option("--jwt-issuer <url>", "only with a token of this issuer (default: open to everyone)")
-    .option("--jwks-uri <url>", "where the issuer's keys are (default: as its metadata says)")
-    .option("--audience <name>", "which the token must be for (repeatable)", collect)
-    .option("--scope <name>", "which the token must have (repeatable)", collect)
+    .option("--jwt-issuer <url>", "require a token of this issuer (default: open to everyone)")
+    .option("--jwks-uri <url>", "URL of the issuer's keys (default: from the issuer's metadata)")
+    .option("--audience <name>", "audience that the token must have (repeatable)", collect)
+    .option("--scope <name>", "scope that the token must have (repeatable)", collect)
     .option(
       "--cors <origin>",
-      "allow pages of this origin to call it, '*': of any (repeatable)",
+      "allow web pages of this origin to call it; '*' allows all (repeatable)",
       collect,
     )
     .option("--request-timeout <seconds>", "how long a request may take (default: 180)", seconds)

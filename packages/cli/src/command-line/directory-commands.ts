@@ -17,7 +17,7 @@ export function addDirectoryCommands(program: Command): void {
     .option("--reference <name>", "branch, tag or commit of the repository (default: main)")
     .option("--base-dir <dir>", "folder of the repository (default: its root)")
     .option("--schema-version <version>", "write a config.yaml (v0 or v1), not a spry.yaml")
-    .option("--runtime-image-override <image>", "of the config.yaml")
+    .option("--runtime-image-override <image>", "base image for the config.yaml")
     .addOption(new Option("-d, --dir <dir>", "the same as DIR").hideHelp())
     .addOption(new Option("--repository-name <name>", "accepted without an effect").hideHelp())
     .action(async (dir, _options, command) =>
@@ -33,7 +33,10 @@ export function addDirectoryCommands(program: Command): void {
       port,
     )
     .option("--inspect [port]", "open the debugger's port (Node.js: 9229, Python: 5678)")
-    .option("--inspect-brk [port]", "the same, and wait for a debugger before the code is loaded")
+    .option(
+      "--inspect-brk [port]",
+      "like --inspect, and wait for a debugger before the code is loaded",
+    )
     .option(
       "--neighbour <name=url>",
       "where http://NAME.NAMESPACE.svc.cluster.local leads (repeatable)",

@@ -18,7 +18,7 @@ export function addEventCommands(program: Command): void {
     );
   events
     .command("list")
-    .description("what waits for each Subscription of a namespace")
+    .description("list the Subscriptions of a namespace, with the number of waiting events")
     .option("-o, --output <format>", "json")
     .action(async (_options, command) =>
       (await import("../commands/events.ts")).list(command.optsWithGlobals()),
@@ -26,17 +26,17 @@ export function addEventCommands(program: Command): void {
   events
     .command("tail")
     .description("print the events of the whole cluster as they are accepted, a line of JSON each")
-    .option("--after <position>", "begin after this position (default: with the next event)", count)
-    .option("--type <type>", "of this type only")
-    .option("--source <source>", "of this source only")
-    .option("--once", "print what there is and end")
+    .option("--after <position>", "start after this position (default: at the next event)", count)
+    .option("--type <type>", "only events of this type")
+    .option("--source <source>", "only events of this source")
+    .option("--once", "print the stored events and exit")
     .action(async (_options, command) =>
       (await import("../commands/events.ts")).tail(command.optsWithGlobals()),
     );
   events
     .command("replay <subscription>")
     .description("deliver events to a Subscription again, from a time or a position on")
-    .option("--from <time>", "a time of RFC 3339, or a duration such as 30m: so long ago")
+    .option("--from <time>", "an RFC 3339 time, or how long ago, such as 30m")
     .option("--position <position>", "the position of the first event", count)
     .action(async (name, _options, command) =>
       (await import("../commands/events.ts")).replay(name, command.optsWithGlobals()),
@@ -65,12 +65,14 @@ export function addEventCommands(program: Command): void {
     dlq
       .command(`${verb} <subscription> [ids...]`)
       .description(description)
-      .option("--all", "all of the Subscription")
+      .option("--all", "all dead letters of the Subscription")
       .action(async (name, ids, _options, command) =>
         (await import("../commands/dlq.ts")).move(verb, name, ids, command.optsWithGlobals()),
       );
   }
-  const calls = program.command("async").description("calls whose clients do not wait for them");
+  const calls = program
+    .command("async")
+    .description("asynchronous calls: their clients do not wait for the response");
   calls
     .command("list")
     .description("calls of a namespace, the latest last")

@@ -51,7 +51,7 @@ export function addFunctionCommands(program: Command): void {
     .command("sync <name>")
     .description("write a deployed Function, with its APIRules and subscriptions, as a config.yaml")
     .option("-d, --dir <dir>", "directory to write to", ".")
-    .option("--schema-version <version>", "of config.yaml: v0 or v1", "v0")
+    .option("--schema-version <version>", "schema version of config.yaml: v0 or v1", "v0")
     .option("--force", "overwrite files")
     .action(async (name, _options, command) =>
       (await import("../commands/sync.ts")).sync(name, command.optsWithGlobals()),
@@ -61,7 +61,10 @@ export function addFunctionCommands(program: Command): void {
     .command("eject <name>")
     .description("write a Function as plain manifests, with a Dockerfile and the runtime")
     .option("-d, --dir <dir>", "directory to write to (default: the Function's name)")
-    .option("--source <dir>", "the Function's files, where they are not in the Function itself")
+    .option(
+      "--source <dir>",
+      "directory with the code, if the Function's source is Git or a directory",
+    )
     .option("--target-app-name <name>", "name of the Deployment and Service (default: the same)")
     .option("--force", "overwrite files")
     .action(async (name, _options, command) =>
@@ -86,7 +89,7 @@ export function addFunctionCommands(program: Command): void {
   program
     .command("get [name]")
     .description("list Functions, or show one")
-    .option("-A, --all-namespaces", "in every namespace")
+    .option("-A, --all-namespaces", "list Functions of all namespaces")
     .option("-o, --output <format>", "wide, name, json, yaml or jsonpath=TEMPLATE")
     .option("-w, --watch", "print changes until Ctrl-C")
     .option("-l, --selector <labels>", "only those with these labels, such as app=shop")
@@ -96,7 +99,7 @@ export function addFunctionCommands(program: Command): void {
 
   program
     .command("describe <name>")
-    .description("show a Function's state, why it is so, and what to do")
+    .description("show a Function's state, the reason for it, and what to do")
     .action(async (name, _options, command) =>
       (await import("../commands/describe.ts")).describe(name, command.optsWithGlobals()),
     );
@@ -107,7 +110,7 @@ export function addFunctionCommands(program: Command): void {
     .option("-f, --follow", "keep printing new output, also that of new instances")
     .option("--tail <lines>", "only the last lines of each instance", count)
     .option("--since <time>", "only newer output: 30s, 5m, 2h", duration)
-    .option("--previous", "of the containers before the last restart")
+    .option("--previous", "output of the containers before their last restart")
     .option("--timestamps", "put the time before each line")
     .option(
       "--level <level>",
@@ -159,7 +162,7 @@ export function addFunctionCommands(program: Command): void {
   program
     .command("rollback <name> [revision]")
     .description(
-      "return a Function to a revision (default: the one before), without a build, as a new one",
+      "roll a Function back to a revision (default: the previous one), without a build; this makes a new revision",
     )
     .option("--to <revision>", "the same as REVISION", revision)
     .option("--no-wait", "return as soon as the Function is changed")
@@ -182,7 +185,7 @@ export function addFunctionCommands(program: Command): void {
 
   program
     .command("scale <name> <replicas>")
-    .description("run so many instances")
+    .description("set how many instances of a Function run")
     .action(async (name, replicas, _options, command) =>
       (await import("../commands/scale.ts")).scale(
         name,

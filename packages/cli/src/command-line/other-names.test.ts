@@ -15,7 +15,7 @@ test("a neighbour's command is answered with ours, which exists", () => {
       expect(known).toContain(ours);
     }
   }
-  expect(() => refuseOtherNames(["function", "get", "x"])).toThrow("no command function");
+  expect(() => refuseOtherNames(["function", "get", "x"])).toThrow('no command "function"');
   expect(() => refuseOtherNames(["function", "create", "x"])).toThrow("no command create");
   refuseOtherNames(["deploy", "publish"]);
   refuseOtherNames(["--help"]);

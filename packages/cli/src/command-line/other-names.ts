@@ -37,7 +37,7 @@ export function refuseOtherNames(args: readonly string[]): void {
   const name = args[isPrefixed ? at + 1 : at] ?? "";
   if (isPrefixed && !Object.hasOwn(ours, name))
     throw new UserError(
-      "spry has no command function: its commands are about Functions already",
+      'spry has no command "function": all of its commands are about Functions',
       `use \`${spryCommand(name === "" ? "get" : name)}\`, or see \`${spryCommand("--help")}\``,
     );
   if (!Object.hasOwn(ours, name)) return;

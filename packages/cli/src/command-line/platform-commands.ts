@@ -33,7 +33,7 @@ export function addPlatformCommands(program: Command): void {
     )
     .option(
       "--warm <number>",
-      "how many started runtimes may wait for Functions at zero and new versions, or off",
+      "how many runtimes to keep started in advance, for Functions at zero and for new versions; or off",
       warmProcesses,
       2,
     )
@@ -62,9 +62,7 @@ export function addPlatformCommands(program: Command): void {
 
   program
     .command("trust")
-    .description(
-      "how this system trusts the certificates of exposed hosts: prints the authority's file",
-    )
+    .description("show how to make this system trust the certificates of exposed hosts")
     .option("--data-dir <dir>", "the data directory", ".spry")
     .option("--install", "add it to the system's store (asks for the administrator's password)")
     .action(async (options) => (await import("../commands/trust.ts")).trust(options));

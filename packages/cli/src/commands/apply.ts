@@ -191,7 +191,7 @@ async function follow(
   return result as Result;
 }
 
-/** One object's failure is its own: the others go on. */
+/** A failure concerns one object only: the others continue. */
 async function attempt(
   label: string,
   work: () => Promise<{ outcome: string; details?: string } | undefined>,

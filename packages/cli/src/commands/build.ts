@@ -66,7 +66,7 @@ export async function build(source: string, options: BuildCommand): Promise<void
   }
 }
 
-/** What a person can put right, without a stack; anything else is a mistake of ours, which needs it. */
+/** Mistakes that users can correct are shown without a stack; anything else is a bug, for which the stack is needed. */
 function explained(error: unknown, tag: string): unknown {
   if (error instanceof BuildError || error instanceof GitError) return new UserError(error.message);
   const refusal = causesOf(error).find((cause) => cause instanceof RegistryError);

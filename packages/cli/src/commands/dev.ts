@@ -123,7 +123,7 @@ async function runUntilEnd(
     });
     const url = `http://localhost:${port}/`;
     const sendEvent = () => void sendExample(output, runner, url);
-    // Before anybody reads that it is ready: without a listener this signal would end the process.
+    // Before the message that it is ready: without a listener this signal would end the process.
     process.on("SIGUSR2", sendEvent);
     output.ready({ url, ms: Math.round(performance.now() - begin), isLoaded: !isFirst });
     isFirst = false;

@@ -63,8 +63,8 @@ test("--from copies a folder of a repository, and adds what makes it a directory
 test.each([
   [{ from: "https://a.example/b", url: "https://a.example/b" }, "--from copies a repository"],
   [{ schemaVersion: "v7" }, "v7 is not a version of config.yaml"],
-  [{ schemaVersion: "v0", template: "hono" }, "--template does not go with"],
-  [{ reference: "main" }, "--reference and --base-dir are of a Git repository"],
+  [{ schemaVersion: "v0", template: "hono" }, "--template cannot be combined with"],
+  [{ reference: "main" }, "--reference and --base-dir apply only to a Git repository"],
 ])("%o is one sentence", async (options, sentence) => {
   await expect(init(path.join(home, "never"), options)).rejects.toThrow(sentence);
   expect(existsSync(path.join(home, "never"))).toBe(false);

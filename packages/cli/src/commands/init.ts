@@ -101,7 +101,7 @@ function checkTogether(options: InitOptions): void {
     );
   if (template !== undefined && (from !== undefined || isKyma(options)))
     throw new UserError(
-      "--template does not go with --from, --url and --schema-version",
+      "--template cannot be combined with --from, --url and --schema-version",
       "leave it out",
     );
   if (options.runtimeImageOverride !== undefined && !isKyma(options))
@@ -113,7 +113,7 @@ function checkTogether(options: InitOptions): void {
     throw new UserError(`${schemaVersion} is not a version of config.yaml`, "use v0 or v1");
   if (from === undefined && url === undefined && (reference ?? baseDir) !== undefined)
     throw new UserError(
-      "--reference and --base-dir are of a Git repository",
+      "--reference and --base-dir apply only to a Git repository",
       "add --from or --url",
     );
 }

@@ -94,7 +94,7 @@ async function removeLeftovers(client: KubeClient, values: InstallValues): Promi
   }
 }
 
-/** Beside the objects, on the standard error: it takes a cluster to know, and a dry run goes without one. */
+/** On standard error, apart from the objects: only a cluster can answer this, and a dry run works without one. */
 async function tellLeftovers(values: InstallValues, options: GlobalOptions): Promise<void> {
   try {
     const { client } = await connect(options);
@@ -117,7 +117,7 @@ function print(values: InstallValues): void {
   console.log(objects.map((object) => dump(object, { noRefs: true })).join("---\n"));
 }
 
-/** Somebody else's namespace is used as it is. */
+/** A namespace that others have created is used as it is. */
 async function applyNamespace(client: KubeClient, name: string): Promise<void> {
   const present = await client.get(resources.namespaces, { name }).catch((error: unknown) => {
     if (isNotFound(error)) return undefined;

@@ -65,7 +65,7 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
 /** On a terminal: nothing at all would look like a mistake. */
 const silence = (name: string, { build, tail, since, level, previous }: LogsOptions): string =>
   build || previous || tail !== undefined || since !== undefined || level !== undefined
-    ? `no line of ${name} is as these options ask for`
+    ? `no line of ${name} matches these options`
     : `${name} has written nothing yet; \`spry logs -f ${name}\` waits for what it writes`;
 
 /** Its only container, or the steps of a build, one after the other. */

@@ -93,14 +93,14 @@ test.each<[string, Function, FunctionRevision[], number | undefined, RegExp]>([
     fn(inline("c")),
     edits,
     3,
-    /^Function dice already specifies what revision 3 is$/,
+    /^Function dice already has the content of revision 3$/,
   ],
   [
     "one that is like it",
     fn(inline("c")),
     [revision(4, inline("c")), ...edits],
     3,
-    /already specifies/,
+    /already has the content/,
   ],
   [
     "no other one",

@@ -120,7 +120,7 @@ export function targetOf(
     throw new UserError(`Function ${name} has no revision ${to}; it has ${numbers}`, list);
   }
   if (isPresent(named))
-    throw new UserError(`Function ${name} already specifies what revision ${to} is`, list);
+    throw new UserError(`Function ${name} already has the content of revision ${to}`, list);
   return named;
 }
 
@@ -132,7 +132,7 @@ function commitOf({ spec, status }: Function): { commit?: string } {
   return desired && known && isSame ? { commit: known.commit } : {};
 }
 
-/** What a person may not expect of the result. */
+/** Consequences of a rollback that users may not expect. */
 export function notesOn(before: Function, after: Function): string[] {
   const reference = before.spec.source.gitRepository?.reference;
   const pinned = after.spec.source.gitRepository?.reference;

@@ -83,7 +83,7 @@ async function detach(options: RunOptions): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   console.log(output.trim());
-  console.log(`It goes on in the background: kill ${child.pid} ends it.`);
+  console.log(`It keeps running in the background: kill ${child.pid} ends it.`);
   child.unref();
   process.exit(0);
 }

@@ -168,7 +168,7 @@ async function removeExposure(client: KubeClient, keep: boolean): Promise<void> 
   }
 }
 
-/** Nobody converts any more: objects are served as they are kept. */
+/** No server converts any more: objects are served as they are stored. */
 async function endConversion(client: KubeClient, { plural, group }: Resource): Promise<void> {
   const name = `${plural}.${group}`;
   const none = { strategy: "None", webhook: null };
@@ -194,7 +194,7 @@ async function remove(
   }
 }
 
-/** What every namespace got; what a person has made theirs stays. */
+/** The objects that every namespace got; those that users have taken over stay. */
 async function removeCopies(client: KubeClient): Promise<void> {
   const ours = `${labels.config} in (credentials,service-account),${labels.managedBy}!=${managedByUser}`;
   for (const resource of [resources.secrets, resources.serviceAccounts]) {

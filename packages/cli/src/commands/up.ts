@@ -170,7 +170,7 @@ interface Example {
   problem?: string;
 }
 
-/** Applies the example at the first start only: later it belongs to the person, who may have deleted it. */
+/** Applies the example at the first start only: later it belongs to the user, who may have deleted it. */
 async function deployExample(platform: Platform, isNew: boolean): Promise<Example | undefined> {
   const { client, endpoints } = platform;
   const example = load(readFileSync(exampleFile, "utf8")) as Function;

@@ -106,8 +106,8 @@ async function inPython(
 }
 
 /**
- * As compilers print them: the place, the reason, the line with a mark. The line ends where a terminal does, `columns`: below one
- * that goes on in the next, the mark would be at another place.
+ * As compilers print them: the place, the reason, the line with a mark. The line is cut at `columns`, the width of
+ * the terminal: if it wrapped, the mark would be at another place.
  */
 export function formatProblem(
   { file, line, column, message, text }: SyntaxProblem,

@@ -193,7 +193,7 @@ const without = (env: Variables, names: RegExp): Variables =>
 /** A sentence about what a directory asks for and `spry dev` does not do; undefined if there is nothing. */
 export function limitationOf({ root }: Project): string | undefined {
   if (!hasBuildScript(root)) return undefined;
-  return `package.json has a build script, which images run and ${path.basename(root)} is served without: run its watch mode`;
+  return `package.json has a build script, which a build of the image runs and spry dev does not: run its watch mode in ${path.basename(root)}`;
 }
 
 export const problemOf = (error: unknown): string => messageOf(error);

@@ -1,4 +1,4 @@
-/** What `spry dev` reports: to a person (`terminal.ts`) or, with `--json`, to a program. */
+/** What `spry dev` reports: to users (`terminal.ts`) or, with `--json`, to programs. */
 import { type Failure } from "../load-failure.ts";
 import { UserError } from "../user-error.ts";
 

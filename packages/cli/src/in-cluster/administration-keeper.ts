@@ -46,7 +46,7 @@ export async function keepAdministration(options: {
     } catch (error) {
       log.warn(
         { error: messageOf(error) },
-        "keeping the administration's certificate, trying again",
+        "updating the administration's certificate failed, trying again",
       );
       again = retryMs;
     }
@@ -88,8 +88,8 @@ async function follow(options: {
     log.warn(
       { service: service.name },
       mustBe
-        ? "no Pod answers for the administration of events: the controller does"
-        : "the administration of events is answered by its program again",
+        ? "no Pod serves the administration of events: the controller responds in its place"
+        : "the administration of events is served by its own Pods again",
     );
 }
 

@@ -1,4 +1,4 @@
-/** What a program in a cluster is told by its Pod: the Deployment's environment variables. */
+/** The settings that a program in a cluster gets from its Pod: the Deployment's environment variables. */
 import { UserError } from "../user-error.ts";
 
 export interface ControllerEnvironment {

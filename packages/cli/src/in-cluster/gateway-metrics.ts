@@ -18,7 +18,7 @@ export function gatewayMetricsBehind(
     );
     // A Pod that is being replaced does not keep the others' figures away.
     const texts = read.flatMap((each) => (each.status === "fulfilled" ? [each.value] : []));
-    if (texts.length === 0) throw new Error(`no gateway behind ${host} could be asked`);
+    if (texts.length === 0) throw new Error(`none of the gateways behind ${host} could be reached`);
     return texts;
   };
 }

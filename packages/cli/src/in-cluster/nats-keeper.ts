@@ -53,7 +53,7 @@ export async function keepNatsServers(options: {
     } catch (error) {
       log.warn(
         { error: messageOf(error) },
-        "using the NATS servers of the Serverless object, trying again",
+        "using the NATS servers of the Serverless object failed, trying again",
       );
       again = retryMs;
     }

@@ -1,9 +1,9 @@
-/** What the programs of a cluster have in common: they end by signals, and say why when they cannot go on. */
+/** What the programs of a cluster have in common: they end on signals, and report why when they cannot continue. */
 import { type Logger, messageOf } from "@spry/kube";
 
 /**
- * Runs the work until it ends or the Pod is told to. A failure ends the process with 1, so that the Pod is
- * started again; its last line of log says why.
+ * Runs the work until it ends or the Pod is terminated. A failure ends the process with 1, so that the Pod is started
+ * again; its last log line has the cause.
  */
 export async function runProgram(
   log: Logger,
@@ -26,8 +26,8 @@ export async function runProgram(
 }
 
 /**
- * For how long a Pod that was told to end takes requests that come through a Service: until the EndpointSlice controller
- * and kube-proxy of every node have heard of it. As long as Functions do.
+ * For how long a terminating Pod still takes requests that come through a Service: until the EndpointSlice controller
+ * and kube-proxy of every node have noticed. The same time as for Functions.
  */
 export const leaveMs = 5_000;
 

@@ -37,7 +37,10 @@ export async function keepPublisherService(options: {
       onForeign(isForeign);
       if (!isForeign) await client.apply(resources.services, service(namespace), { force: true });
     } catch (error) {
-      log.warn({ error: messageOf(error) }, "keeping the Service of the publisher, trying again");
+      log.warn(
+        { error: messageOf(error) },
+        "updating the Service of the publisher failed, trying again",
+      );
       again = retryMs;
     }
     await pause(again, undefined, { signal }).catch(() => {});

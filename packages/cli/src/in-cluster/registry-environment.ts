@@ -1,4 +1,4 @@
-/** What the registry in a cluster is told by its Pod. */
+/** The settings that the registry in a cluster gets from its Pod. */
 import { quantityValue } from "@spry/kube";
 import { UserError } from "../user-error.ts";
 import { mapIn, textIn } from "./environment.ts";
@@ -8,7 +8,7 @@ export interface RegistryEnvironment {
   dir: string;
   /** What logins are signed with. */
   key: string;
-  /** Bytes that may be stored; undefined when nobody has said how large the volume is. */
+  /** Bytes that may be stored; undefined when the size of the volume is not specified. */
   quotaBytes: number | undefined;
   /** By the names of `npm run images`: what builds start from is in use. */
   images: Readonly<Record<string, string>>;
@@ -19,11 +19,14 @@ export interface RegistryEnvironment {
 export interface RegistryCleaningSettings {
   /** Between two cleanings. */
   intervalSeconds: number;
-  /** Images of each Function beside those in use. */
+  /** Images of each Function that are kept in addition to those in use. */
   previousImages: number;
   /** Dependency layers that no build has asked for in so long go. */
   cacheMaxAgeDays: number;
-  /** What was pushed or asked for within this time stays: a push, or its news, may be on the way. */
+  /**
+   * What was pushed or requested within this time stays: a push may be under way, or the cluster may not know of it
+   * yet.
+   */
   graceSeconds: number;
 }
 

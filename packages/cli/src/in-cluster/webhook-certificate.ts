@@ -51,7 +51,7 @@ export async function ensureWebhookCertificate(options: {
   clock?: Clock;
   /** PEM of the authorities of a Secret that is gone: replicas serve what that held for a moment more. */
   trusted?: string;
-  /** Is told of the authorities before a new certificate is stored, and with that served. */
+  /** Called with the authorities before a new certificate is stored, and with that served. */
   announce?: (authorities: string) => Promise<void>;
 }): Promise<WebhookCertificate> {
   const { client, namespace, log, clock = systemClock, trusted = "", announce } = options;
@@ -75,7 +75,7 @@ export async function ensureWebhookCertificate(options: {
       else await client.create(resources.secrets, secret);
       log.info({ secret: name }, "issued a certificate for the API server's requests");
     } catch (error) {
-      // Somebody else was faster: what is there now counts.
+      // Another replica was faster: the stored certificate counts now.
       if (!isConflict(error) && !isAlreadyExists(error)) throw error;
     }
   }

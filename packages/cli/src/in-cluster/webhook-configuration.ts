@@ -17,7 +17,7 @@ export function webhookNames(namespace: string): { mutating: string; validating:
   return { mutating: mutating.metadata.name ?? "", validating: validating.metadata.name ?? "" };
 }
 
-/** Tells the API server where the webhooks are and whose certificates to trust there (PEM). */
+/** Writes to the API server where the webhooks are and whose certificates to trust there (PEM). */
 export async function configureWebhooks(
   client: KubeClient,
   authorities: string,

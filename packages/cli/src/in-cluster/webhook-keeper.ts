@@ -8,8 +8,8 @@ const renewEveryMs = 3_600_000;
 const key = "webhooks";
 
 /**
- * Works until the signal is aborted. A Secret that is gone is made anew, with another authority: to delete it is how
- * an operator rotates it. A configuration that is deleted stays so until the next hour or leader, since that
+ * Works until the signal is aborted. A Secret that was deleted is created again, with another authority: deleting it
+ * is how an operator rotates it. A configuration that is deleted stays so until the next hour or leader, since that
  * is how an installation ends.
  */
 export async function keepWebhooks(options: {

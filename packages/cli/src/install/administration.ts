@@ -1,4 +1,7 @@
-/** The administration of events as an API of the cluster: `spry events`, `dlq` and `async` ask the API server, which knows the person. */
+/**
+ * The administration of events as an API of the cluster: `spry events`, `dlq` and `async` call the API server, which
+ * authenticates the user.
+ */
 import { administrationApi } from "@spry/eventing";
 import { type KubeObject, type Resource } from "@spry/kube";
 import { type InstalledObject, object } from "./parts.ts";

@@ -5,10 +5,10 @@ import { type KubeClient, messageOf, StatusError } from "@spry/kube";
 const minReplicas = 2;
 
 /**
- * Whether a Function that somebody applies now gets an answer. A Pod of the controller that is ready is not there for
+ * Whether a Function that is applied now gets a response. A Pod of the controller that is ready cannot be reached by
  * the API server at once: the EndpointSlice and kube-proxy follow within a second or two, and until then its webhooks
- * refuse the connection, and with it every Function. Asked with a dry run; nothing is stored. A text says what the API
- * server met instead: where a firewall keeps it from Pods, that is all a person has to go by.
+ * refuse the connection, and with it every Function. Tried with a dry run; nothing is stored. A returned string is
+ * the API server's error: where a firewall keeps it from Pods, that is the only clue there is.
  */
 export async function functionsAreAdmitted(
   client: KubeClient,
@@ -28,7 +28,7 @@ export async function functionsAreAdmitted(
     return spec.replicas === minReplicas;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
-    // Whoever refuses this Function, a policy or a quota of the cluster: the webhooks are not what is missing.
+    // A policy or a quota of the cluster may refuse this Function: the webhooks respond all the same.
     return error.code < 500 && error.code !== 429 ? true : messageOf(error);
   }
 }

@@ -51,8 +51,8 @@ export function controllerObjects(values: InstallValues): InstalledObject[] {
 }
 
 /**
- * Without the authority's certificate, which the controller adds: that it is not there yet is the same as nobody
- * answering, and no Function is written unchecked.
+ * Without the authority's certificate, which the controller adds: until then it is as if no webhook responded, and no
+ * Function is written unchecked.
  */
 export function webhookObjects(namespace: string): InstalledObject[] {
   const service = { name: webhookServiceName, namespace };

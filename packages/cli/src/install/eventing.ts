@@ -25,7 +25,7 @@ export const eventingRules: Rule[] = [
     ...rule("apiextensions.k8s.io", ["customresourcedefinitions"], "get"),
     resourceNames: [subscriptionsDefinition],
   },
-  // Which of them has a name now: calls of one that was deleted are not the next one's.
+  // Which Function has a name now: calls of one that was deleted do not belong to the next one.
   rule("", ["namespaces"], "get"),
   rule("", ["services"], "list", "watch"),
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),

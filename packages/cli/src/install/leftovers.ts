@@ -17,9 +17,9 @@ export interface Leftover {
 }
 
 /**
- * Objects with the installation's labels that `fieldManager` has applied and that are not among the platform's objects
- * for these values: a component that was switched off, an object of an older version. The registry is needed for as
- * long as somebody's images are in it; its volume claim holds data, and is for a person to delete.
+ * Objects with the installation's labels that `fieldManager` has applied and that are not among the platform's
+ * objects for these values: a component that was switched off, an object of an older version. The registry is needed
+ * for as long as images of Functions are in it; its volume claim holds data, and only the operator may delete it.
  */
 export async function leftovers(
   client: KubeClient,
@@ -69,7 +69,7 @@ interface Kind {
   namespaces: (string | undefined)[];
 }
 
-/** In the order in which they are taken away: who asks before who answers. */
+/** In the order of their removal: clients before servers. */
 async function kindsOf(client: KubeClient, values: InstallValues): Promise<Kind[]> {
   const byKind = Map.groupBy(platformObjects(withEverything(values)), ({ kind }) => kind);
   const found: Kind[] = [];

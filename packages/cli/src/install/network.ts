@@ -26,7 +26,7 @@ export function networkPolicies({
     );
   const ports = (...numbers: number[]) => numbers.map((port) => ({ port, protocol: "TCP" }));
   return [
-    // The API server and the kubelet are no Pods: where they come from cannot be named.
+    // The API server and the kubelet are not Pods: where they connect from cannot be selected.
     policy("allow-webhook-and-metrics", controllerLabels, {
       policyTypes: ["Ingress"],
       ingress: [{ ports: ports(8443, 8080, 8082, 8090) }],

@@ -45,7 +45,7 @@ export function platformObjects(values: InstallValues): InstalledObject[] {
   ];
 }
 
-/** The configuration: applied when there is somebody to act on it, and the user's own from then on. */
+/** The configuration: applied when there is a controller to act on it, and the user's own from then on. */
 export function configurationObject(values: InstallValues): InstalledObject {
   const { namespace, serverless } = values;
   const made: Pick<Serverless, "spec"> = { spec: serverless };

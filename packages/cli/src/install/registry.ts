@@ -78,7 +78,7 @@ export function registryObjects(values: InstallValues): InstalledObject[] {
         ports: [{ name: "http-registry", port, targetPort: port, nodePort: registry.nodePort }],
       },
     }),
-    // Of its own, so that it is no port of the nodes.
+    // A Service of its own, so that it does not get a port of the nodes.
     object(
       "v1",
       "Service",

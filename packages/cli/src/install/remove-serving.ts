@@ -10,8 +10,9 @@ export async function removeServingWebhooks(client: KubeClient): Promise<void> {
 }
 
 /**
- * The definitions of Knative Serving, which the controller has installed. They stay if they are another installation's, and
- * while there are Knative Services: those go on running, and nothing scales them. Returns how many there are.
+ * The definitions of Knative Serving, which the controller has installed. They stay if they are another
+ * installation's, and while there are Knative Services: those keep running, and nothing scales them. Returns how many
+ * there are.
  */
 export async function removeServingDefinitions(client: KubeClient): Promise<number> {
   if ((await servingOwnership(client)) !== "ours") return 0;

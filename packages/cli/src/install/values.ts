@@ -197,12 +197,12 @@ function check(values: InstallValues): void {
   if (!kinds.includes(registry.storage.kind)) {
     throw new UserError(
       `registry.storage.kind ${registry.storage.kind} is not known`,
-      `use ${kinds.join(" or ")}; a directory of a node is had by a PersistentVolume`,
+      `use ${kinds.join(" or ")}; for a directory of a node, create a PersistentVolume`,
     );
   }
   if (eventing.nats.replicas !== 1 && eventing.nats.replicas !== 3) {
     throw new UserError(
-      `eventing.nats.replicas ${eventing.nats.replicas}: there is one server, or a quorum of three`,
+      `eventing.nats.replicas ${eventing.nats.replicas}is not 1, or 3 for a quorum`,
     );
   }
   for (const count of [replicas, gateway.replicas, dashboard.replicas, eventing.replicas]) {

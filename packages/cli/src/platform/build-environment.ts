@@ -6,8 +6,8 @@ const carried = [
 ];
 
 /**
- * This machine's way to Git servers and package registries, as builds get it: proxies, and whose
- * certificates Git trusts. A proxy with a password is left out, because whoever may see Jobs sees it.
+ * This machine's way to Git servers and package registries, as builds get it: proxies, and whose certificates Git
+ * trusts. A proxy with a password is left out, because all who can read Jobs would see it.
  */
 export function buildEnvironmentOf(env: NodeJS.ProcessEnv): Record<string, string> {
   const entries = carried.flatMap((name): [string, string][] => {

@@ -30,7 +30,7 @@ export interface Certificates {
   events: KeyPair;
   /** A member of `system:masters`: what `kubeconfig` holds. */
   admin: KeyPair;
-  /** Of nobody's group but its own: see identities.ts. */
+  /** In no group but its own: see identities.ts. */
   gateway: KeyPair;
   /** The API server's towards aggregated API servers, and the authority that only it is of. */
   frontProxy: KeyPair & { ca: string };
@@ -89,7 +89,7 @@ export function certificateProblem(dir: string, name: string): string | undefine
     const certificate = new X509Certificate(readFileSync(file));
     if (Date.parse(certificate.validTo) - Date.now() < renewBeforeMs)
       return "it is about to expire";
-    // A kill between two files leaves a key of one certificate beside another.
+    // A kill between two files leaves the key of one certificate next to another certificate.
     if (!certificate.checkPrivateKey(createPrivateKey(readFileSync(keyFile))))
       return "its key is another certificate's";
     if (name === "ca") return undefined;

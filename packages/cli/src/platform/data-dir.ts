@@ -80,13 +80,13 @@ function makeDirectory(dir: string): void {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    // On a read-only file system this says that the directory is not there; a plain attempt says why.
+    // On a read-only file system this reports that the directory does not exist; a plain attempt reports why.
     if ((error as NodeJS.ErrnoException).code === "ENOENT") mkdirSync(dir, { mode: 0o700 });
     else throw error;
   }
 }
 
-/** A directory with somebody's files in it is most likely a slip: nothing of ours is mixed with them. */
+/** A directory that holds other files was most likely chosen by mistake: nothing of ours is mixed with them. */
 function assertOurs(root: string): void {
   const entries = readdirSync(root).filter(
     (name) => !name.startsWith(".") && name !== "lost+found",
@@ -137,7 +137,7 @@ export function readJson<T>(file: string): T | undefined {
   }
 }
 
-/** Whoever reads the file sees the old content or the new one, never half of it. */
+/** A reader of the file sees the old content or the new one, never half of it. */
 export function writeAtomically(file: string, content: string, mode = 0o644): void {
   writeFileSync(`${file}.new`, content, { mode });
   renameSync(`${file}.new`, file);

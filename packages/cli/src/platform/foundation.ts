@@ -104,7 +104,10 @@ export async function openFoundation(
   };
 }
 
-/** A store that is damaged or gone is for a person to deal with: an empty one in its place would delete all. */
+/**
+ * A store that is damaged or missing is for the operator to deal with: an empty one in its place would delete all
+ * objects.
+ */
 async function openApiServer(
   dataDir: DataDir,
   options: Omit<ApiServerOptions, "dataDir">,

@@ -76,7 +76,7 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
   let running = (await adopt(stateFile, options)) ?? (await start(stateFile, options));
   const { port, httpsPort, publisherPort, eventsPort } = running;
   const same = samePorts(options, running);
-  // A gateway that was adopted is nobody's child: looking is the only way to learn of its end.
+  // A gateway that was adopted is not a child of this process: polling is the only way to learn of its end.
   const watch = setInterval(() => {
     if (stopping || isAlive(running)) return;
     options.log.error({ pid: running.pid }, "the gateway ended unexpectedly, restarting it");

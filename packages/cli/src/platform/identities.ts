@@ -25,7 +25,7 @@ export interface Identity {
 const authenticated = "system:authenticated";
 export const nodeName = "spry";
 
-/** A process of its own, which anybody may send requests to. Its certificate is the identity. */
+/** A process of its own, to which anyone may send requests. Its certificate is the identity. */
 export const gatewayIdentity: Identity = {
   name: subjects.gateway.commonName,
   groups: subjects.gateway.organisations,

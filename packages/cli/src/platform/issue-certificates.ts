@@ -48,7 +48,7 @@ async function issue(dir: string, certificates: readonly CertificateName[]): Pro
   }
 }
 
-/** The authority in the directory, or a new one: clients that trust it go on working after a renewal. */
+/** The authority in the directory, or a new one: clients that trust it keep working after a renewal. */
 async function loadAuthority(dir: string): Promise<Authority> {
   const file = path.join(dir, "ca.crt");
   if (certificateProblem(dir, "ca") === undefined) {

@@ -22,7 +22,7 @@ const { cert, key } = await issueLeaf(authority, {
 });
 console.log(JSON.stringify({ crt: cert, key }));
 
-/** The one in the directory is kept, so that systems which trust it go on doing so. */
+/** The one in the directory is kept, so that systems which trust it continue to do so. */
 async function loadAuthority(): Promise<Authority> {
   const [crtFile, keyFile] = ["crt", "key"].map((end) =>
     path.join(dir, `${hostAuthorityName}.${end}`),

@@ -38,7 +38,7 @@ async function settings(): Promise<Record<string, unknown>> {
   const args = ["config", "list", "--json"];
   const options = { timeout: 20_000, maxBuffer: 1024 * 1024 };
   const run = promisify(execFile);
-  // The person's own npm knows where its global configuration is; the project's does not.
+  // The user's own npm knows where its global configuration is; the project's does not.
   const { stdout } = await run("npm", args, options).catch(() =>
     run(process.execPath, [npmCli(), ...args], options),
   );

@@ -308,7 +308,7 @@ function writeKubeconfig(dataDir: DataDir, endpoints: Endpoints, issued: Certifi
   writeAtomically(dataDir.kubeconfig, text, 0o600);
 }
 
-/** Waits for all, also when one fails, so that nothing goes on behind a clean-up. */
+/** Waits for all, also when one fails, so that nothing continues behind a clean-up. */
 async function settled<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
   await Promise.allSettled([first, second]);
   return Promise.all([first, second]);

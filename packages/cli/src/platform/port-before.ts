@@ -12,8 +12,8 @@ export function portBefore(kubeconfig: string): number {
 }
 
 /**
- * Listens on any free port, preferably on that of before: what runs on from an earlier start, the gateway above all, goes on
- * with an API server that is where it was, and is replaced otherwise.
+ * Listens on any free port, preferably the previous one: what still runs from an earlier start, the gateway above
+ * all, keeps using an API server at the same address, and is replaced otherwise.
  */
 export async function listenAgain<T>(
   before: number,

@@ -1,4 +1,4 @@
-/** Tells a process from a later one that was given the same pid. */
+/** Distinguishes a process from a later one that was given the same pid. */
 import { readFileSync } from "node:fs";
 
 export interface ProcessIdentity {

@@ -44,7 +44,10 @@ export async function announcePublisher(options: AnnounceOptions): Promise<void>
     // That of a Function is deleted after the Function: until then it is not written to, and so not deleted with what is ours.
     if (!isStoodInFor) return services.size === 0 ? announce(client, endpoint) : undefined;
     if (!wasStoodInFor)
-      log.warn({ function: name, namespace: systemNamespace }, "a Function is the publisher now");
+      log.warn(
+        { function: name, namespace: systemNamespace },
+        "a Function has taken the publisher's place",
+      );
     await withdraw(client);
   };
   let last = Promise.resolve();

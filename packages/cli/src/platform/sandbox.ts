@@ -18,7 +18,7 @@ export interface SandboxSettings {
   log: Logger;
 }
 
-/** A sandbox, and what a person should know of the choice: one sentence. */
+/** A sandbox, and one sentence about the choice for the user. */
 export interface ChosenSandbox {
   sandbox: Sandbox;
   sentence: string;

@@ -63,8 +63,16 @@ export const configSchema = {
       description: "How many instances run at a time.",
       additionalProperties: false,
       properties: {
-        min: { type: "integer", minimum: 0, description: "At least so many. Default: 1." },
-        max: { type: "integer", minimum: 1, description: "At most so many. Default: 1." },
+        min: {
+          type: "integer",
+          minimum: 0,
+          description: "Minimum number of instances. Default: 1.",
+        },
+        max: {
+          type: "integer",
+          minimum: 1,
+          description: "Maximum number of instances. Default: 1.",
+        },
       },
     },
     profile: {
@@ -102,13 +110,16 @@ export const configSchema = {
             ...text,
             description: "Minute, hour, day of month, month, day of week; or @hourly, @daily, …",
           },
-          timeZone: { ...text, description: "As Europe/Berlin. Default: UTC." },
+          timeZone: { ...text, description: "Time zone, such as Europe/Berlin. Default: UTC." },
           overlap: {
             enum: ["Allow", "Skip"],
-            description: "What happens when the run before has not ended. Default: Allow.",
+            description: "What happens when the previous run has not ended. Default: Allow.",
           },
           payload: { ...text, description: "Body of the request. Default: empty." },
-          contentType: { ...text, description: "Of the body. Default: application/json." },
+          contentType: {
+            ...text,
+            description: "Content-Type of the body. Default: application/json.",
+          },
           path: { ...text, description: "Path of the request. Default: /." },
         },
       },

@@ -209,7 +209,7 @@ export async function replaceJob({ status }: Draft, job: Job, { client }: Deps):
   return { kind: "wait", reason: "JobsDeleted", message: "Old Jobs deleted" };
 }
 
-/** The record of a build that has no result, with the failures that it goes on counting. */
+/** The record of a build that has no result, with the failures counted so far. */
 function unfinished(key: string, before: BuildStatus | undefined): BuildStatus {
   return before?.key === key && before.failures ? { key, failures: before.failures } : { key };
 }

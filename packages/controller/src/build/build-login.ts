@@ -1,6 +1,6 @@
 /**
- * What a build is at the platform's own registry: one that may push its Function's image and its namespace's dependency
- * layers as long as its Job goes on, and nothing else.
+ * What a build is at the platform's own registry: a client that may push its Function's image and its namespace's
+ * dependency layers while its Job runs, and nothing else.
  */
 import { randomBytes } from "node:crypto";
 import { annotations, boundedName, childLabelsOf, names } from "@spry/function";

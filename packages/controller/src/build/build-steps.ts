@@ -38,8 +38,8 @@ const sourceOfFirst = (fn: Function): VolumeMount =>
   fn.spec.source.image === undefined ? source : { ...source, readOnly: false };
 
 /**
- * Whether a build may meet code that is neither ours nor the Function's: packages, or a build script. A builder
- * that meets some in a Job without these steps refuses to go on.
+ * Whether a build may meet code that is neither ours nor the Function's: packages, or a build script. A builder that
+ * meets some in a Job without these steps refuses to continue.
  */
 export function mayRunForeignCode(fn: Function): boolean {
   const { gitRepository, image } = fn.spec.source;

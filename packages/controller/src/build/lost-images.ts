@@ -1,7 +1,10 @@
 import { names } from "@spry/function";
 import { type Clock, type ObjectKey, type Pod } from "@spry/kube";
 
-/** A registry that goes on losing an image, or is not the one that was pushed to, is not built for without end. */
+/**
+ * If a registry keeps losing an image, or is not the one that was pushed to, builds for it are not repeated without a
+ * pause.
+ */
 const pauseMs = 10 * 60_000;
 
 /** What kubelets pass on from registries: error codes of the OCI distribution specification, and containerd's words. */

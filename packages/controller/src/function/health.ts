@@ -10,7 +10,7 @@ import {
 import { type Clock, getCondition, timestamp } from "@spry/kube";
 import { conditionOf } from "./conditions.ts";
 
-/** A person must change something: the controller does not try again by itself. */
+/** The user must change something: the controller does not try again by itself. */
 const needsChange: ReadonlySet<Reason> = new Set([
   "InvalidFunctionSpec",
   "JobFailed",

@@ -6,7 +6,7 @@ import { placementProblem } from "../build/pod-placement.ts";
 
 /** Why Pods do not get ready. */
 export interface PodProblem {
-  /** Nothing will get better by waiting: a person has to change something. */
+  /** Waiting does not help: the user has to change something. */
   fatal: boolean;
   /** The Function's own process has ended with an error. */
   isCrash?: boolean;

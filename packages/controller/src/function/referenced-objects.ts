@@ -56,8 +56,8 @@ export class ReferencedObjects {
   }
 
   /**
-   * A digest of the values that the Function refers to, and from now on news about them. Undefined
-   * if it refers to none. What does not exist counts as such.
+   * A digest of the values that the Function refers to; from now on, changes of them trigger a pass. Undefined if it
+   * refers to none. What does not exist counts as such.
    */
   async digest(user: ObjectKey, fn: Function): Promise<string | undefined> {
     const references = referencesOf(fn);
@@ -72,7 +72,7 @@ export class ReferencedObjects {
     return digestOf(values);
   }
 
-  /** The Secret with the Git source's credentials, and from now on news about it. */
+  /** The Secret with the Git source's credentials; from now on, its changes trigger a pass. */
   async gitSecret(user: ObjectKey, fn: Function): Promise<Secret | undefined> {
     const [reference] = gitSecretOf(fn);
     if (!reference) return undefined;

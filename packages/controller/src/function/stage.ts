@@ -34,7 +34,7 @@ export type Outcome =
    * Something else has to happen first; a watch, or the time that is given, brings the next pass.
    */
   | { kind: "wait"; reason: Reason; message: string; recheckAfterMs?: number }
-  /** A person must change something first. */
+  /** The user must change something first. */
   | { kind: "stop"; reason: Reason; message: string };
 
 /** One step of a pass. It works from the state it finds, so it may be run again at any moment. */

@@ -32,9 +32,9 @@ const refillMs = 1000;
 const maxBuckets = 10_000;
 
 /**
- * Takes pushes of Git servers at `POST /git/<namespace>` and has the Functions of that namespace
- * look at their repository at once, by the annotation that a person can write as well: so the news
- * is stored before the sender gets its answer, and it does not matter which process has it.
+ * Accepts pushes of Git servers at `POST /git/<namespace>` and has the Functions of that namespace check their
+ * repositories at once, by the annotation that users can write as well: so the change is stored before the sender
+ * gets its response, and it does not matter which process handles it.
  */
 export function createPushWebhook(options: PushWebhookOptions): {
   fetch(request: Request): Promise<Response>;
@@ -56,12 +56,12 @@ export function createPushWebhook(options: PushWebhookOptions): {
 
   const answer = async (request: Request, namespace: string): Promise<Response> => {
     const body = await readBody(request);
-    if (!body) return problem(413, `a push may have ${maxBodyBytes} bytes`);
+    if (!body) return problem(413, `the push is larger than ${maxBodyBytes} bytes`);
     const secrets = await secretsOf(client, namespace);
     if (!isSigned(request.headers, body, secrets))
       return problem(
         401,
-        `no signature by a value of Secret ${pushSecretName} in namespace ${namespace}`,
+        `the push has no signature that matches a value of Secret ${pushSecretName} in namespace ${namespace}`,
       );
     const event = readPushEvent(textOf(request, body));
     if (!event) {
@@ -84,8 +84,8 @@ export function createPushWebhook(options: PushWebhookOptions): {
     async fetch(request) {
       const { pathname } = new URL(request.url);
       const namespace = path.exec(pathname)?.[1];
-      if (namespace === undefined) return problem(404, "pushes are taken at /git/<namespace>");
-      if (request.method !== "POST") return problem(405, "a push must be POSTed");
+      if (namespace === undefined) return problem(404, "pushes are accepted at /git/<namespace>");
+      if (request.method !== "POST") return problem(405, "a push must be sent with POST");
       if (underWay >= maxUnderWay || !allows(namespace))
         return problem(429, "too many pushes", { "retry-after": "5" });
       underWay++;
@@ -106,7 +106,7 @@ async function checkNow(client: KubeClient, fn: Function, mark: string): Promise
   const target = { name, ...(namespace === undefined ? {} : { namespace }) };
   const patch = { metadata: { annotations: { [annotations.gitCheck]: mark } } };
   await client.patch(functions, target, patch).catch((error: unknown) => {
-    // Deleted meanwhile: nobody wants to know any more.
+    // Deleted meanwhile: there is nothing left to do.
     if (!isNotFound(error)) throw error;
   });
 }

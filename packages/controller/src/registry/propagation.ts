@@ -32,9 +32,8 @@ export interface PropagationOptions {
 }
 
 /**
- * Gives every namespace what its Functions need from the base namespace: the registries' Secrets and
- * the ServiceAccount that may pull from it. A copy that a person has labelled as theirs is left
- * alone.
+ * Gives every namespace what its Functions need from the base namespace: the registries' Secrets and the
+ * ServiceAccount that may pull from it. A copy that users have labelled as theirs is left unchanged.
  */
 export function createPropagation(options: PropagationOptions): Controller {
   const { client, caches, settings, registry, ...telling } = options;
@@ -123,7 +122,7 @@ async function ensureCopy<T extends KubeObject>(
   const present = informer.get(`${namespace}/${name}`);
   if (isTheirs(present)) return;
   if (!model || model.metadata.deletionTimestamp || !isHandedOut(model, name)) {
-    // Only what is ours, and only Secrets: Pods go on using the ServiceAccount.
+    // Only what is ours, and only Secrets: Pods still use the ServiceAccount.
     if (isOurs(present) && name !== names.serviceAccount)
       await deleteIfThere(client, informer.resource, present);
     return;
@@ -139,7 +138,7 @@ async function ensureCopy<T extends KubeObject>(
   await client.apply(informer.resource, copy, { fieldManager: managedBy });
 }
 
-/** Whether a person has taken it over. */
+/** Whether a user has taken it over. */
 function isTheirs(copy: KubeObject | undefined): boolean {
   return copy?.metadata.labels?.[labels.managedBy] === managedByUser;
 }

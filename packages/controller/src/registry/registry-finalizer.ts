@@ -18,8 +18,8 @@ export async function holdBack(client: KubeClient, secret: Secret, wished: boole
 }
 
 /**
- * Lets the registries' Secrets of the base namespace go without anybody's doing: before there is nobody left who would
- * take the finalizer away. How many had it.
+ * Releases the registries' Secrets of the base namespace by itself: before no controller is left that would remove
+ * the finalizer. Returns how many had it.
  */
 export async function releaseRegistrySecrets(
   client: KubeClient,

@@ -19,7 +19,7 @@ export interface RegistryAccess {
 export interface RegistryLogins {
   /** The repositories of a namespace: pull and push. */
   namespace(of: { namespace: string; uid: string }): Login;
-  /** One build: its Function's repository and the namespace's dependency layers, as long as its Job goes on. */
+  /** One build: its Function's repository and the namespace's dependency layers, while its Job runs. */
   build(of: {
     namespace: string;
     /** Of the namespace. */
@@ -97,7 +97,10 @@ function decoded(data: Secret["data"], key: string): string {
 
 const required = ["registryAddress", "serverAddress"] as const;
 
-/** The same for somebody else's, from the Secret that the Serverless object names. Errors name what that lacks. */
+/**
+ * The same for a registry of the user's, from the Secret that the Serverless object names. Errors name what the
+ * Secret lacks.
+ */
 export function externalRegistrySecret(
   namespace: string,
   given: Secret,

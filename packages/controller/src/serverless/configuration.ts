@@ -18,7 +18,7 @@ export interface Configuration {
   logFormat: LogFormat | undefined;
   /** How long a liveness check may wait. */
   livenessTimeoutMs: number;
-  /** What is accepted and means nothing here, for a person to read. */
+  /** Remarks about settings that are accepted and have no effect. */
   remarks: string[];
   /** What the status says is in effect. */
   effective: Omit<ServerlessStatus, "conditions" | "state" | "served" | "dockerRegistry">;

@@ -126,7 +126,7 @@ function schema() {
           defaultScaleConfig: {
             ...scaleConfig,
             description:
-              "The scaleConfig that a new Function gets which has none and leaves its replicas at 1; with minReplicas 0 it is served on demand.",
+              "The scaleConfig of new Functions that have none and leave replicas at 1; with minReplicas 0 it is served on demand.",
           },
           ...sameTexts,
         },

@@ -57,7 +57,7 @@ export class ForeignTokens {
     const answer = await this.#transport(request).catch(() => undefined);
     await answer?.body?.cancel();
     if (!answer || answer.status >= 500)
-      throw new RequestError(502, "the API server cannot be asked whose token this is");
+      throw new RequestError(502, "the API server cannot be reached to check the token");
     // An older API server does not have the review (404); with a token that it does not know it responds with 401 to every path.
     return answer.status !== 401;
   }

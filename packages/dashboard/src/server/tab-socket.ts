@@ -63,7 +63,7 @@ export class TabSockets {
       const [oldest] = this.#waiting;
       if (oldest && this.#waiting.size >= maxWaiting) {
         this.#waiting.delete(oldest);
-        oldest.close(socketClosed.busy, "no login in time");
+        oldest.close(socketClosed.busy, "no login was received in time");
       }
       this.#waiting.add(tab);
       tab.once("close", () => {
@@ -109,7 +109,7 @@ class Tab {
     this.#socket = socket;
     this.#options = options;
     const login = setTimeout(
-      () => socket.close(socketClosed.login, "no login in time"),
+      () => socket.close(socketClosed.login, "no login was received in time"),
       loginTimeoutMs,
     );
     const ping = setInterval(() => {
@@ -146,7 +146,8 @@ class Tab {
 
   #do(message: Exclude<ClientMessage, { type: "login" }>): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return;
-    if (!this.#transport) this.#socket.close(socketClosed.login, "the first message is the login");
+    if (!this.#transport)
+      this.#socket.close(socketClosed.login, "the first message must be the login");
     else if (message.type === "close") this.#close(message.id);
     else if (message.type === "say") this.#say(message.id, message.text);
     else {

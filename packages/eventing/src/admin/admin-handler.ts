@@ -121,7 +121,7 @@ async function answer(
   asking.count++;
   const user = await callerOf(request).finally(() => asking.count--);
   if (!user)
-    throw new Problem(401, "who you are is not known: send a client certificate or a token");
+    throw new Problem(401, "authentication is required: send a client certificate or a token");
   const { namespace, name, id = "" } = route.path.exec(pathname)?.groups ?? {};
   const { verb, resource } = route;
   const access: Access = {

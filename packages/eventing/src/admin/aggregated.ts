@@ -1,4 +1,4 @@
-/** The administration as an API of the cluster's API server, which has authenticated the person and passes the request on. */
+/** The administration as an API of the cluster's API server, which has authenticated the user and passes the request on. */
 import { type RequestListener } from "node:http";
 
 export const administrationApi = { group: "eventing.spry.io", version: "v1" } as const;

@@ -52,7 +52,10 @@ export const routes: readonly AdminRoute[] = [
         return consumer.replay({ position, beforeCreation });
       const at = typeof time === "string" ? Date.parse(time) : Number.NaN;
       if (Number.isNaN(at))
-        throw new Problem(400, "say where to begin: { position } or { time }, a time of RFC 3339");
+        throw new Problem(
+          400,
+          "specify where to begin: { position } or { time }, a time of RFC 3339",
+        );
       return consumer.replay({ time: at, beforeCreation });
     },
   },
@@ -182,5 +185,5 @@ function idsOf({ body }: AdminRequest): number[] | "all" {
   if (all === true && ids === undefined) return "all";
   const isList = Array.isArray(ids) && ids.length > 0 && ids.length <= maxLimit;
   if (isList && ids.every((id) => Number.isSafeInteger(id))) return ids as number[];
-  throw new Problem(400, `say which: { ids: [1, 2] }, at most ${maxLimit}, or { all: true }`);
+  throw new Problem(400, `specify which: { ids: [1, 2] }, at most ${maxLimit}, or { all: true }`);
 }

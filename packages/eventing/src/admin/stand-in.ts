@@ -3,8 +3,8 @@ import { administrationApi, documentOf } from "./aggregated.ts";
 const { group } = administrationApi;
 
 /**
- * The administration's API while no Pod of its program runs, answered by another program: discovery as always, so that the deletion of
- * namespaces goes on, and 503 for everything else.
+ * The administration's API while no Pod of its program runs, served by another program: discovery as always, so that
+ * the deletion of namespaces continues, and 503 for everything else.
  */
 export const administrationStandIn = {
   /** Undefined for any other request. */

@@ -77,7 +77,7 @@ async function report(
   response: ClientResponse,
 ): Promise<void> {
   if (request.method !== "GET" && request.method !== "HEAD")
-    throw new Problem(405, "a call is looked up with GET");
+    throw new Problem(405, "use GET to look up a call");
   const [, namespace = "", id = ""] = publicIdPattern.exec(text) ?? [];
   // The namespace is looked up at the API server only for what exists: anyone may ask for any.
   const find = () => (id === "" ? undefined : queue.get(callBucket(namespace), id));

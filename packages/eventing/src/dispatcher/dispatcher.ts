@@ -240,8 +240,8 @@ export class Dispatcher {
     this.#left.set(key, now);
     const left = `${counted(waiting, "event")} and ${counted(dead, "dead letter")}`;
     const message = isEmpty
-      ? "the former servers of events have nothing of it any more"
-      : `${left} remain in the former servers of events: events are delivered from there, dead letters stay`;
+      ? "the former NATS servers hold no events or dead letters of this Subscription any more"
+      : `${left} remain in the former NATS servers: events are delivered from there, dead letters stay`;
     this.#record(key, { reason: "LeftInFormerQueue", message }, dead > 0 ? "Warning" : "Normal");
   }
 

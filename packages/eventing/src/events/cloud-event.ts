@@ -175,7 +175,7 @@ function dataOf(data: unknown, base64: unknown, attributes: Record<string, strin
   if (base64 !== undefined && base64 !== null) {
     if (typeof base64 !== "string" || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64))
       throw new NotAnEventError("data_base64: not valid base64");
-    if (data !== undefined) throw new NotAnEventError("data and data_base64 exclude each other");
+    if (data !== undefined) throw new NotAnEventError("data and data_base64 must not both be set");
     return Buffer.from(base64, "base64");
   }
   if (data === undefined) return new Uint8Array();

@@ -141,7 +141,7 @@ describe("a request without an event is refused with a sentence", () => {
     ["a nested attribute", structured, { ...minimal, a: {} }, "a: attributes are strings"],
     ["a line break", structured, { ...minimal, subject: "a\r\nb" }, "control characters"],
     ["wrong base64", structured, { ...minimal, data_base64: "*" }, "not valid base64"],
-    ["both data", structured, { ...minimal, data: 1, data_base64: "AA==" }, "exclude each other"],
+    ["both data", structured, { ...minimal, data: 1, data_base64: "AA==" }, "must not both be set"],
     ["no array", batch, minimal, "a batch is a JSON array"],
     ["one of a batch", batch, [minimal, {}], "event 1 of the batch: specversion"],
     [

@@ -138,7 +138,10 @@ export class Scheduler {
       if (next !== undefined) again(Math.min(next - now, longestMs));
     } catch (error) {
       if (!isCurrent()) return;
-      log.warn({ schedule: id, error: messageOf(error) }, "a schedule, trying again");
+      log.warn(
+        { schedule: id, error: messageOf(error) },
+        "running a schedule failed, trying again",
+      );
       this.#note(key, "ScheduleFailed", `schedule ${schedule.name}: ${messageOf(error)}`);
       again(retryMs);
     }

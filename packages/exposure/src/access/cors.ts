@@ -13,8 +13,8 @@ export type CorsDecision =
   /** A preflight from an origin that is allowed: 200 with these headers, and nothing is sent to the Service. */
   | { kind: "preflight"; headers: Record<string, string> }
   /**
-   * The request goes on; its response gets these headers in place of the Service's own (`corsHeaders`), `vary` in addition
-   * to what the Service varies by.
+   * The request continues; its response gets these headers in place of the Service's own (`corsHeaders`), `vary` in
+   * addition to what the Service varies by.
    */
   | { kind: "continue"; headers: Record<string, string> };
 
@@ -35,8 +35,8 @@ export interface CorsDecider {
 const nothing: CorsDecision = { kind: "continue", headers: {} };
 
 /**
- * Decides as Envoy's CORS filter does with what the original configures. A preflight from another origin goes on like any
- * request. Without a policy, no origin is allowed.
+ * Decides as Envoy's CORS filter does with what the original configures. A preflight from another origin is handled
+ * like any request. Without a policy, no origin is allowed.
  */
 export function createCorsDecider(policy: CorsPolicy | undefined): CorsDecider {
   const origins = (policy?.allowOrigins ?? []).map(matcherOf);

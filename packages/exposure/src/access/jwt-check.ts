@@ -141,7 +141,7 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
       if (typeof claims !== "string") return claims;
       if (reason === undefined || !isOfAnother(claims)) reason = claims;
     }
-    return reason ?? "the token is of no issuer that is accepted here";
+    return reason ?? "the token's issuer is not accepted here";
   }
 
   return {

@@ -1,14 +1,13 @@
 import { type ObjectKey } from "@spry/kube/browser";
 
 /**
- * What gateways tell the scaler. The scaling leader opens `GET /counts` at the administrative port of every gateway and
- * keeps it open; the gateway answers with a line of JSON (`CountsLine`) for every Revision that it knows something
- * about, and from then on pushes a line when a Revision's counts have changed: at once when a request begins to wait for a
- * Revision without ready Pods, otherwise at most one a second for each Revision. An empty line every second shows that the connection lives.
- *
- * Totals only ever grow: the average of a window is the difference of two lines through the difference of their times, so
- * that nothing is missed between two lines, and a line that is lost costs nothing. They begin at 0 when a gateway starts
- * (`gateway` is another value then).
+ * What gateways report to the scaler. The scaling leader opens `GET /counts` at the administrative port of every
+ * gateway and keeps it open; the gateway responds with a line of JSON (`CountsLine`) for every Revision that it knows
+ * something about, and from then on pushes a line when a Revision's counts have changed: at once when a request
+ * begins to wait for a Revision without ready Pods, otherwise at most one a second for each Revision. An empty line
+ * every second shows that the connection is alive. Totals only ever grow: the average of a window is the difference
+ * of two lines divided by the difference of their times, so that nothing is missed between two lines, and a line that
+ * is lost costs nothing. They begin at 0 when a gateway starts (`gateway` is another value then).
  */
 export interface CountsLine {
   /** Which process speaks; another value after a restart. */

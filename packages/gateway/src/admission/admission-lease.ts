@@ -84,7 +84,10 @@ export class AdmissionLease {
           signal,
         );
       } catch (error) {
-        log.warn({ error: messageOf(error) }, "admitting to hard limits is another gateway's now");
+        log.warn(
+          { error: messageOf(error) },
+          "another gateway admits requests to Revisions with a hard limit now",
+        );
       }
       await sleep(clock, againMs, signal);
     }
@@ -108,7 +111,10 @@ export class AdmissionLease {
         return true;
       } catch (error) {
         if (isConflict(error)) continue;
-        log.warn({ error: messageOf(error) }, "writing down which gateways know what is under way");
+        log.warn(
+          { error: messageOf(error) },
+          "recording in the Lease which gateways know of all requests failed",
+        );
         if (this.#fenced !== client) return false;
         await sleep(this.#options.clock, againMs);
       }
@@ -128,7 +134,7 @@ export class AdmissionLease {
         metadata: { ...lease.metadata, annotations },
       });
     } catch (error) {
-      log.debug({ error: messageOf(error) }, "striking itself off the lease");
+      log.debug({ error: messageOf(error) }, "removing this gateway from the Lease failed");
     }
   }
 

@@ -27,7 +27,7 @@ export interface AdmissionDeps {
   /** Every Pod with a hard limit that there is now: what a predecessor may have used. */
   limitedPods: () => Iterable<{ revision: ObjectKey; pod: string; concurrency: number }>;
   timeoutMsOf: (revision: ObjectKey) => number;
-  /** The scaler counts requests of a predecessor that is not there to report them. */
+  /** The scaler counts requests of a predecessor that no longer exists to report them. */
   counted: (revision: ObjectKey, change: number) => void;
   /** Where requests to limited Revisions go has changed, for all or for one of them. */
   changed: (revision?: ObjectKey) => void;
@@ -47,8 +47,9 @@ export const admissionLeaseName = "serverless-gateway-admission";
 const defaultDurationMs = 8_000;
 
 /**
- * One gateway admits requests to Revisions with a hard limit, all others send it theirs. Before it sends one to a Pod, all others know of it:
- * whoever succeeds it counts what it has under way until that has ended, or its time is up.
+ * One gateway admits requests to Revisions with a hard limit, and all others forward theirs to it. Before it sends a
+ * request to a Pod, all others know of it: its successor counts what it has under way until that has ended, or its
+ * time is up.
  */
 export class Admission {
   readonly #deps: AdmissionDeps;
@@ -184,7 +185,10 @@ export class Admission {
       }));
       this.#inheritance.take(all, undefined);
     }
-    log.info({ predecessor: predecessor?.identity, knows }, "admits to hard limits");
+    log.info(
+      { predecessor: predecessor?.identity, knows },
+      "this gateway admits requests to Revisions with a hard limit",
+    );
     this.#isHeld = isHeld;
     signal.addEventListener("abort", () => {
       this.#isHeld = undefined;

@@ -26,7 +26,7 @@ export interface Ack {
 const maxTextLength = 512;
 const maxLineLength = 64 * 1024;
 
-/** Undefined for whatever is no line of the stream. */
+/** Undefined for anything that is not a line of the stream. */
 export function parseLine(text: string): Line | undefined {
   try {
     const line = JSON.parse(text) as Partial<{

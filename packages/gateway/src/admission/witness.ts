@@ -71,7 +71,7 @@ export class Witness {
         await this.#listen(await this.#connect(signal));
       } catch (error) {
         const fields = { gateway: predecessor.admin, error: messageOf(error) };
-        if (!signal.aborted) log.debug(fields, "listening to the gateway that admits failed");
+        if (!signal.aborted) log.debug(fields, "following the gateway that admits requests failed");
       }
       this.#socket = undefined;
       this.#options.onSilence();

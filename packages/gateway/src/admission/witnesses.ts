@@ -166,7 +166,10 @@ export class Witnesses {
   #dropSilent(seq: number): void {
     for (const witness of this.#all) {
       if (witness.acked >= seq || witness.isGone) continue;
-      this.#deps.log.warn({ gateway: witness.identity }, "a gateway does not answer, going on");
+      this.#deps.log.warn(
+        { gateway: witness.identity },
+        "a gateway does not respond, continuing without it",
+      );
       witness.socket.destroy();
     }
   }

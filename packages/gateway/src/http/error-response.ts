@@ -209,13 +209,14 @@ export const overloaded = (name: string): ErrorResponse => ({
   headers: retrySoon,
 });
 
-/** The same for a limit that its owner has set (RFC 6585 section 4). */
+/** Another gateway admits requests to this Function, and cannot be reached. */
 export const admissionUnreachable = (name: string): ErrorResponse => ({
   status: 503,
   reason: "AdmissionUnreachable",
   message: `the gateway that keeps the concurrency limit of ${name} does not answer; retry later`,
 });
 
+/** Of a limit that the Revision's owner has set (RFC 6585 section 4). */
 export const concurrencyExceeded = (name: string, limit: number): ErrorResponse => ({
   status: 429,
   reason: "ConcurrencyLimitExceeded",

@@ -80,7 +80,7 @@ const keepAliveProbeMs = 60_000;
 /** How often connections are looked over for heads and requests that take too long. */
 const overdueCheckMs = 5_000;
 const maxConnections = 20_000;
-/** How long a client that is refused may go on sending. */
+/** How long a client that is refused may still send. */
 const lingerMs = 100;
 
 /** The server that clients talk to: each request that passes the filters becomes an `Exchange`. */
@@ -160,7 +160,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     if (mayWait) nameFunction(passage);
     if (!error && !entrance && !(mayWait && isReport(passage))) {
       error = exposedHost(passage, deps);
-      // Others go on at once.
+      // Others continue at once.
       if (!error && passage.exposed) error = await passExposed(passage, deps);
       if (response.destroyed) return;
     }
@@ -192,7 +192,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     keepAliveTimeout: keepAliveTimeoutMs,
     requestTimeout: idleTimeoutMs,
     shouldUpgradeCallback: isTunnelRequest,
-    // A peer that has gone without closing its connection is found, also under a quiet tunnel.
+    // A peer that has disconnected without closing its connection is detected, also under a quiet tunnel.
     keepAlive: true,
     keepAliveInitialDelay: keepAliveProbeMs,
   });

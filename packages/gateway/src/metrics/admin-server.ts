@@ -39,8 +39,9 @@ export interface AdminServerDeps {
 }
 
 /**
- * `/metrics`, `/healthz`, `/readyz`, `/counts`, `/drained` and `/broken`, for a port that is not for the public. `isLoopback`: it has a loopback
- * address, and other names than that one's are refused: a page could have them in a browser of this machine (DNS rebinding).
+ * `/metrics`, `/healthz`, `/readyz`, `/counts`, `/drained` and `/broken`, for a port that is not public.
+ * `isLoopback`: it has a loopback address, and other host names than that are refused: a web page could use them in a
+ * browser of this machine (DNS rebinding).
  */
 export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): http.Server {
   const { counts, access, ready } = deps;

@@ -45,7 +45,7 @@ export class CountsAccess {
   async #read(): Promise<void> {
     try {
       const token = await Promise.race([this.#source?.(), sleep(this.#clock, readTimeoutMs)]);
-      // An empty one would be everybody's.
+      // An empty token would admit everyone.
       if (token) this.#token = token;
     } catch (error) {
       this.#log.warn({ error: messageOf(error) }, "reading the token for counts failed");

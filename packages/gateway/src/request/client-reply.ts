@@ -10,7 +10,7 @@ import { joinTunnel } from "../http/tunnel.ts";
 import { forTunnel, isolated } from "../pages/by-path.ts";
 import { type Passage, type UpgradeSocket } from "./passage.ts";
 
-/** How long a client may go on sending a body that is not read any more. */
+/** How long a client may still send a body that is not read any more. */
 const restMs = 1_000;
 /** A body of up to this size that is complete with its head is sent with it, in one piece. */
 const maxAtOnceBytes = 8 * 1024;

@@ -152,7 +152,7 @@ export class Exchange implements ResponseReceiver {
     const isCleared = await cleared;
     if (this.#isOver) return;
     if (isCleared) this.#dispatch(backend);
-    // Another gateway admits now, and this one's request has not been sent. Not at once, for this one to hear of it.
+    // Another gateway admits now; nothing was sent. Tried again after a moment, in which this gateway learns of it.
     else await this.#seekAgain(false);
   }
 
@@ -246,7 +246,7 @@ export class Exchange implements ResponseReceiver {
     this.#attempt?.abort();
     this.failed({
       code: "",
-      message: "the gateway does not admit",
+      message: "the gateway does not admit requests any more",
       method: this.#passage.request.method ?? "GET",
       wasSent: false,
       sinceSentMs: 0,

@@ -25,7 +25,7 @@ export interface BuildOptions {
   runtimeLayer?: { files: LayerFile[]; config: ContainerConfig } | undefined;
   /** Name with tag to push to. */
   destination: string;
-  /** Repository for dependency layers; by default beside the destination. */
+  /** Repository for dependency layers; by default next to the destination. */
   dependencyCache?: string | undefined;
   /** Digest of the Function's image before, in the destination's repository: what is reused is compared with it. */
   previousImage?: Digest | undefined;
@@ -37,7 +37,7 @@ export interface BuildOptions {
   pipConfig?: string | undefined;
   /** What the image is called where people see it. */
   title?: string | undefined;
-  /** Where the files are from, for the image to tell. */
+  /** The origin of the files, which the image records. */
   origin?: Origin;
   /** The rest of the repository that the source is from, as far as it is part of it. */
   monorepo?: Monorepo | undefined;

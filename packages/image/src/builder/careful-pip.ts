@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { type InstallerRun, runInstaller, shownLine } from "./installer.ts";
 
 /** What a failure's text has in it when a source cannot be asked what it needs without running it. */
-export const nothingStated = "states nowhere what it needs";
+export const nothingStated = "does not state what it needs";
 
 /** The same when there is a source where only wheels are wanted. */
 export const sourceRefused = "would have to be built from source";

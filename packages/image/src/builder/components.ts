@@ -37,7 +37,7 @@ export function pythonComponents(sitePackages: string): Component[] {
     });
 }
 
-/** As a label keeps them beside a layer: short, because there may be hundreds. */
+/** As a label of a layer lists them: short, because there may be hundreds. */
 export function encodeComponents(components: readonly Component[]): string {
   return JSON.stringify(components.map((one) => [one.ecosystem, one.name, one.version]));
 }

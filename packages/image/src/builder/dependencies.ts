@@ -32,7 +32,7 @@ export interface DependencyLayer {
   source: LayerSource;
 }
 
-/** Beside the layer, so that whoever reuses it can tell what is in it. */
+/** Stored with the layer, so that a build that reuses it knows what is in it. */
 const componentsLabel = "io.spry.components";
 
 /**
@@ -59,8 +59,8 @@ export async function findDependencyLayer(
 }
 
 /**
- * Makes the layer of what has been installed in `directory`, and begins to bring it to the registry: whoever needs it there
- * waits for `source.ready`, and hears of what went wrong.
+ * Makes the layer of what has been installed in `directory`, and begins to send it to the registry: code that needs
+ * it there awaits `source.ready`, which rejects if that failed.
  */
 export async function pushDependencyLayer(
   client: RegistryClient,
@@ -79,7 +79,7 @@ export async function pushDependencyLayer(
   const config = { Labels: { [componentsLabel]: encodeComponents(components) } };
   const image = assembleImage({ layers: [layer], platform, config });
   const ready = pushImage(client, image, name, { onSend }).catch((error: unknown) => {
-    // The name is taken, and not to be had again. What this build needs, the layer, is there.
+    // Another build has taken the name. What this build needs, the layer, exists.
     if (!(error instanceof RegistryError && error.status === 409)) throw error;
     report("another dependency layer has this one's name in the cache: it stays there");
   });

@@ -16,7 +16,7 @@ const usage = `usage: builder --source DIR --runtime NAME --base IMAGE --destina
   --step fetch|scripts|push      do this part alone; \`scripts\` needs no credentials
   --handover DIR                 where a step leaves its results for the next one`;
 
-/** What the program is told by its arguments. */
+/** What the program's arguments specify. */
 export type Flags = ReturnType<typeof readFlags>;
 
 /** Reads the program's arguments. Throws the usage when one is missing or unknown. */

@@ -14,7 +14,7 @@ export const madeFile = "made.json";
 
 const fileIn = (directory: string) => join(directory, "handover.json");
 
-/** Writes to a volume that the step with foreign code can only read: it tells the last step what to push. */
+/** Writes to a volume that the step with foreign code can only read: it names for the last step what to push. */
 export function writeHandover(directory: string, handover: Handover): void {
   writeFileSync(fileIn(directory), JSON.stringify(handover));
 }

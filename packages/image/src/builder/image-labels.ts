@@ -12,7 +12,7 @@ export function imageLabels({ title, origin = {} }: BuildOptions): Record<string
   };
 }
 
-/** A name that only this machine knows is none that an image should tell. */
+/** A name that only this machine knows does not belong in an image's labels. */
 export function baseAnnotations(base: Base, { baseName }: BuildOptions): Record<string, string> {
   return {
     "org.opencontainers.image.base.digest": base.digest,

@@ -163,7 +163,7 @@ function foreignEnvironment(): NodeJS.ProcessEnv {
   return environment;
 }
 
-/** A line of somebody's output for everybody to read: no password in a URL, and not too long. */
+/** A line of another program's output for all users to read: without passwords in URLs, and not too long. */
 export function shownLine(line: string): string {
   return line.replace(/(:\/\/)[^/@\s]+@/g, "$1").slice(0, 300);
 }

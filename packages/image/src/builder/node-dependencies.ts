@@ -113,7 +113,7 @@ export function nodeDependencies(
     },
   };
 
-  /** Npm links folders that are no workspaces, and leaves their dependencies to them. */
+  /** Npm links folders that are not workspaces, and leaves their dependencies to them. */
   async function inEachPackage<T>(
     act: (run: NpmRun, ownScripts: readonly string[]) => Promise<T>,
     { installed, home }: Place,

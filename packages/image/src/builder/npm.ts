@@ -79,7 +79,7 @@ export async function runInstallScripts(run: NpmRun, ownScripts: readonly string
   const nodedir = nodeHeaders(home);
   const env = nodedir === undefined ? {} : { npm_config_nodedir: nodedir };
   const userConfig = join(home, harmlessConfig);
-  // What is added again has been told.
+  // Added packages have been reported already.
   const harmless = { ...run, userConfig, env, report: undefined };
   const list = installedList(directory);
   const installAgain = () => install(harmless, "--prefer-offline");
@@ -127,7 +127,7 @@ function hasInstallScripts(directory: string): boolean {
 
 const fromGit = '"resolved": "git';
 
-/** Whether npm makes something of a repository before it installs it; the list does not tell. */
+/** Whether npm builds a repository before it installs it; the list does not say. */
 function hasPackingScripts(directory: string): boolean {
   try {
     const text = readFileSync(join(directory, "package.json"), "utf8");
@@ -188,7 +188,7 @@ export async function runBuildScript(run: InstallerRun): Promise<void> {
   );
 }
 
-/** npm's last lines without its prefix, its manual, its pointers to log files, and anybody's password. */
+/** npm's last lines without its prefix, its manual, its pointers to log files, and without passwords. */
 export function meaningfulLines(output: string): string {
   const lines = output
     .split("\n")

@@ -2,8 +2,9 @@ import { existsSync, readFileSync } from "node:fs";
 
 /**
  * Variables of an installer in this environment (`PIP_INDEX_URL`, `npm_config_registry`: `prefix` is `PIP_` or
- * `npm_config_`) that one of these files says as well, to be left out of its run. pip and npm take their environment before any
- * file; but what an operator says for all builds gives way to a namespace's Secret and to what is beside the source.
+ * `npm_config_`) that one of these files sets as well, to be left out of its run. pip and npm take their environment
+ * before any file; but a namespace's Secret and the files of the source take precedence over what an operator sets
+ * for all builds.
  */
 export function settledByFiles(
   files: readonly (string | undefined)[],

@@ -94,8 +94,8 @@ const passing =
   /^(?:\[notice\]|\s*note: |INFO: |WARNING: Running pip as|Looking in |Collecting |Processing |Requirement already |Installing |Building wheels|Successfully |Saved )|^\s*(?:Downloading|Using cached|Obtaining dependency|Getting requirements|Installing build|Preparing (?:metadata|wheel)|Building wheel|Created wheel|Stored in|File was already|Link requires) ?/;
 
 /**
- * pip's last lines without what it says in passing and anybody's password. When the index could not
- * be reached, pip goes on to say that it has no such package: that would mislead. Which index it was is told instead.
+ * pip's last lines without its progress messages and without passwords. When the index could not be reached, pip
+ * reports after that that it has no such package, which would mislead: the index is named instead.
  */
 export function meaningfulPipLines(output: string): string {
   const all = output.split("\n").map((line) => line.replace(/^(?:ERROR|error): /, "").trimEnd());

@@ -38,9 +38,9 @@ interface Project {
 }
 
 /**
- * A source whose dependencies are in pyproject.toml (`project.dependencies`, PEP 621), with a
- * requirements.txt that says the same, and as constraints the versions of a lock file beside it.
- * A requirements.txt of the author's goes before it; the source as it is where there is no project.
+ * A source whose dependencies are in pyproject.toml (`project.dependencies`, PEP 621): gets a requirements.txt with
+ * the same content, and as constraints the versions of a lock file next to it. A requirements.txt of the author's
+ * takes precedence; a source without a project is returned as it is.
  */
 export async function withProjectFile(
   files: readonly SourceFile[],

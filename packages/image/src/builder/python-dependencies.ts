@@ -131,7 +131,7 @@ function indexLines(text: string): string[] {
     .filter((line) => /^(?:\[|(?:extra-)?index-url|find-links|no-index|https?:)/.test(line));
 }
 
-/** Packages carry files that are no Python of this version: they stay as they are. */
+/** Packages contain files that are not Python of this version: they stay as they are. */
 async function compile(target: string, imagePath: string, home: string): Promise<void> {
   const { args, env } = bytecodeCommand(target, imagePath);
   const { code, output } = await runInstaller("python3", args, { directory: target, home, env });

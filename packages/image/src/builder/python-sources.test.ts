@@ -83,7 +83,7 @@ describe.skipIf(!version)("a source distribution from an index with a login", ()
     const failure = await buildFunctionImage(build).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(UserError);
     expect(messageOf(failure)).toMatch(
-      /note: .*Add a wheel.*silent.* states nowhere what it needs/s,
+      /note: .*Add a wheel.*silent.* does not state what it needs/s,
     );
     expect(messageOf(failure)).not.toContain(secret);
   });

@@ -85,6 +85,6 @@ class Files implements TarSink {
 const isPlainPath = (path: string): boolean =>
   path.length <= 4096 && !path.includes("\0") && path.split("/").every(isPlainName);
 
-/** On a disk, a whiteout is no file but hides one, and longer names are not to be had. */
+/** On a disk, a whiteout is not a file but hides one, and longer names are not possible. */
 const isPlainName = (name: string): boolean =>
   !["", ".", ".."].includes(name) && !name.startsWith(".wh.") && Buffer.byteLength(name) <= 255;

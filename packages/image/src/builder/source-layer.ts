@@ -6,8 +6,8 @@ import { type SourceFile } from "./function-source.ts";
 const configFiles = new Set([".npmrc", "pip.conf"]);
 
 /**
- * The author's files, by their paths in the image. An `.npmrc` or `pip.conf` may hold secrets, and beside a
- * package.json of nothing but blanks Node.js refuses to load modules: both stay out.
+ * The author's files, by their paths in the image. An `.npmrc` or `pip.conf` may hold secrets, and next to a
+ * package.json that is blank Node.js refuses to load modules: both are left out.
  */
 export function sourceLayer(files: readonly SourceFile[], scratch: string): Promise<Layer> {
   const isBlank = ({ content }: SourceFile) => content.toString().trim() === "";

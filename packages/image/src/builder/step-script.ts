@@ -2,9 +2,9 @@ import { buildPaths } from "@spry/function";
 import { madeFile } from "./handover.ts";
 
 /**
- * The program of a build's containers, beside `builder.cjs`, for a POSIX shell. Most builds are made by their first
- * step, and starting Node.js for each of the others only to find nothing left to do costs more than everything but the
- * installation: a shell looks first. Arguments are the builder's, `--step` and its value last.
+ * The program of a build's containers, next to `builder.cjs`, for a POSIX shell. Most builds are made by their first
+ * step, and starting Node.js for each of the others only to find nothing left to do costs more than everything but
+ * the installation: a shell looks first. Arguments are the builder's, `--step` and its value last.
  */
 export const stepScript: string = `\
 made="\${SPRY_ROOT-}${buildPaths.handover}/${madeFile}"

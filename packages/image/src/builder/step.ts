@@ -104,7 +104,7 @@ function digestIn(text: string | undefined): Digest | undefined {
   return text === undefined ? undefined : parseDigest(text);
 }
 
-/** What whoever fetched the source has left beside it: when it was committed, and what else it needs. */
+/** What the fetcher of the source has left next to it: when it was committed, and what else it needs. */
 function fetchedSource(handover: string): {
   created: string | undefined;
   monorepo: Monorepo | undefined;

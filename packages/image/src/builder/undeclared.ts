@@ -35,8 +35,8 @@ export function undeclaredIn(files: readonly SourceFile[]): string[] {
 }
 
 /**
- * Adds those that are not there by now: lock files and package.json stay as they are. Throws as `install` does,
- * with more to say.
+ * Adds those that are missing by now: lock files and package.json stay as they are. Throws as `install` does, with a
+ * longer message.
  */
 export async function addUndeclared(
   run: NpmRun,

@@ -1,6 +1,7 @@
 /**
- * A builder that has loaded all of its program and waits for its build (docs/adr/0031-warm-deployments-and-builds.md). It has
- * nothing of anybody's while it waits, gets one build, and ends with it.
+ * A builder that has loaded all of its program and waits for its build
+ * (docs/adr/0031-warm-deployments-and-builds.md). It holds nothing of any Function while it waits, gets one build,
+ * and ends with it.
  */
 import { once } from "node:events";
 import { writeSync } from "node:fs";

@@ -2,7 +2,7 @@ import { isLoopback } from "../image-name.ts";
 import { type HttpRequest, type MayReach, readAll, send } from "./http.ts";
 import { RegistryError } from "./registry-error.ts";
 
-/** Who somebody is at a registry: by a password, or by what a sign-in there has left. */
+/** An identity at a registry: a password, or the result of an earlier sign-in there. */
 export type Credentials =
   | { username: string; password: string }
   /** A refresh token: the registry's authorization service gives access for it. */
@@ -70,7 +70,7 @@ export async function fetchToken(
     expires_in?: number;
   };
   const value = token ?? access_token;
-  if (!value) throw new Error(`asking ${url.host} for a token: there is none in the answer`);
+  if (!value) throw new Error(`asking ${url.host} for a token: the response has no token`);
   return { token: value, expiresInMs: (expires_in ?? 60) * 1000 };
 }
 

@@ -6,7 +6,7 @@ import { isNotFound } from "./registry-error.ts";
 
 /** Up to this size a blob goes out with the request that opens the upload. */
 const singleRequestLimit = 256 * 1024;
-/** From this size on a broken upload goes on where it broke, for one request more. */
+/** From this size on, a broken upload continues where it broke, for one request more. */
 const resumableSize = 8 * 1024 * 1024;
 
 /** Sends a blob, and after what may pass sends it again, a large one from where it broke. */
@@ -78,7 +78,7 @@ export function uploadBlob(
       const answer = await connection.request("GET", name, upload, { expect: [204], scopes });
       answer.resume();
       const last = /^(?:bytes=)?0-(\d{1,15})$/.exec(answer.headers.range ?? "")?.[1];
-      // `0-0` is said of one byte and of none: sending that byte again would be wrong, starting anew never is.
+      // `0-0` means one byte or none: sending that byte again would be wrong, starting over never is.
       const sent = Number(last ?? 0) + 1;
       return sent > 1 && sent <= body.size
         ? { upload: connection.locationOf(name, answer), sent }

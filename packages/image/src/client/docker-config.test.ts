@@ -23,7 +23,7 @@ describe("registry credentials", () => {
     expect(await credentials("d.io")).toEqual({ identityToken: "refresh" });
     expect(await readDockerConfig(join(dir, "none"))("a.io:5000")).toBeUndefined();
     writeFileSync(join(dir, "config.json"), '{"auths": secret');
-    expect(() => readDockerConfig(dir)).toThrow(/config\.json: no JSON$/);
+    expect(() => readDockerConfig(dir)).toThrow(/config\.json: not valid JSON$/);
   });
 
   test("come from the helpers that the configuration names", async () => {

@@ -24,9 +24,9 @@ export type CredentialSource = (host: string) => Promise<Credentials | undefined
 
 /**
  * Credentials of a docker `config.json` in `directory`, by registry host: from its `auths`, or from the credential
- * helpers that it names, asked once for each host. A missing file means none. Keys may be hosts or URLs, as
- * `docker login` and Kubernetes' Secrets write them. The `auths` of `internal.json` beside it count too: a build
- * may start from what is in another registry than the one it pushes to, and each has a Secret of its own.
+ * helpers that it names, called once for each host. A missing file means none. Keys may be hosts or URLs, as `docker
+ * login` and Kubernetes' Secrets write them. The `auths` of `internal.json` next to it count too: a build may start
+ * from an image in another registry than the one it pushes to, and each has a Secret of its own.
  */
 export function readDockerConfig(directory: string): CredentialSource {
   const file = join(directory, "config.json");
@@ -39,7 +39,7 @@ export function readDockerConfig(directory: string): CredentialSource {
     const read = credentialsOf(entry);
     if (read) credentials.set(hostOf(key), read);
   }
-  // Helpers know what they were told: the key as it is in the file.
+  // Helpers know the key as it is in the file.
   const keys = new Map(Object.keys({ ...auths, ...credHelpers }).map((key) => [hostOf(key), key]));
   const asked = new Map<string, Promise<Credentials | undefined>>();
   return (name) => {
@@ -90,7 +90,7 @@ function parse(text: string, file: string): DockerConfig {
     return JSON.parse(text) as DockerConfig;
   } catch {
     // The parser's message quotes the text, which holds passwords.
-    throw new Error(`reading registry settings ${file}: no JSON`);
+    throw new Error(`reading registry settings ${file}: not valid JSON`);
   }
 }
 

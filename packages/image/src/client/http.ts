@@ -21,7 +21,7 @@ export interface HttpRequest {
   headers?: OutgoingHttpHeaders;
   body?: Body | undefined;
   signal?: AbortSignal | undefined;
-  /** Certificates (PEM) of a private authority to trust beside the public ones. */
+  /** Certificates (PEM) of a private authority to trust in addition to the public ones. */
   ca?: string | undefined;
   mayReach?: MayReach | undefined;
 }
@@ -144,8 +144,8 @@ function addressOf(hostname: string): string {
 }
 
 /**
- * `*.localhost` is this machine by RFC 6761, also where the system's resolver does not know it. In a
- * Pod with a network of its own that is another address, which the Pod's `/etc/hosts` tells.
+ * `*.localhost` is this machine by RFC 6761, even where the system's resolver does not know it. In a Pod with a
+ * network of its own it is another address, which is in the Pod's `/etc/hosts`.
  */
 const lookupLocalhost: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, family: 4 }, (error, address, family) => {

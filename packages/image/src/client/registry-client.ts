@@ -200,7 +200,7 @@ export class RegistryClient {
     });
     answer.resume();
     if (answer.statusCode === 201) return true;
-    // The registry has opened an upload instead, which nobody will use.
+    // The registry has opened an upload instead, which will not be used.
     const upload = this.#connection.locationOf(name, answer);
     const closed = await this.#connection.request("DELETE", name, upload, {
       expect: [204, 202, 404, 405],
@@ -210,7 +210,7 @@ export class RegistryClient {
     return false;
   }
 
-  /** Sends a blob; a large one that breaks in the middle goes on where it broke. */
+  /** Sends a blob; a large one that breaks midway continues where it broke. */
   putBlob(name: ImageName, digest: Digest, body: Body): Promise<void> {
     return uploadBlob(this.#connection, name, digest, body);
   }

@@ -42,7 +42,7 @@ export async function serveBlob(
   });
   if (request.method === "HEAD" || size === 0) response.end();
   else if (size <= 64 * 1024) response.end(stores.blobs.read(digest)?.subarray(start, end + 1));
-  // A client that goes away in the middle is no trouble of ours.
+  // A client that disconnects midway is not an error of the registry.
   else
     await pipeline(stores.blobs.stream(digest, { start, end }), response).catch(() =>
       response.destroy(),
@@ -67,7 +67,7 @@ export async function startUpload(
     try {
       return await finish(exchange, { repository, id }, expected);
     } catch (error) {
-      // Nobody knows its id, so nobody could go on with it.
+      // No client knows its id, so none could continue it.
       await stores.uploads.cancel(repository, id);
       throw error;
     }
@@ -116,7 +116,8 @@ export async function continueUpload(
 async function mountBlob(exchange: Exchange, repository: string, digest: Digest): Promise<boolean> {
   const { query, stores, grant } = exchange;
   const from = query.get("from");
-  // Without `from` any that may be read will do. One that may not is like one that is not there.
+  // Without `from`, any repository that may be read will do. One that may not be read counts as one that does not
+  // exist.
   const named = from === null ? stores.repositories.list() : [from].filter(isRepository);
   const sources = named.filter((source) => allows(grant, "pull", source));
   if (!sources.some((source) => stores.repositories.hasBlob(source, digest))) return false;

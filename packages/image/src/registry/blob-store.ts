@@ -14,9 +14,9 @@ import { type StorageQuota } from "./storage-quota.ts";
 const algorithms = ["sha256", "sha512"] as const;
 
 /**
- * Content by digest, shared by all repositories: `<dir>/blobs/<algorithm>/<2 hex>/<hex>`. A file is verified before it
- * gets its name, and again when it is first used after a start: disks and people shorten files. What is not what its
- * digest says is removed, so that whoever needs it sends it again.
+ * Content by digest, shared by all repositories: `<dir>/blobs/<algorithm>/<2 hex>/<hex>`. A file is verified before
+ * it gets its name, and again when it is first used after a start: disks and people shorten files. A file that does
+ * not match its digest is removed, so that the client that needs it sends it again.
  */
 export class BlobStore {
   readonly #blobs: string;
@@ -40,7 +40,7 @@ export class BlobStore {
     this.scratch = join(dir, "scratch");
     for (const algorithm of algorithms)
       mkdirSync(join(this.#blobs, algorithm), { recursive: true });
-    // What a crash left behind: an upload cannot go on, because its running digest is gone.
+    // What a crash left behind: an upload cannot continue, because its running digest is lost.
     rmSync(this.scratch, { recursive: true, force: true });
     mkdirSync(this.scratch, { recursive: true });
   }
@@ -50,7 +50,7 @@ export class BlobStore {
     return join(this.#blobs, algorithmOf(digest), hex.slice(0, 2), hex);
   }
 
-  /** Size in bytes, or undefined when it is not there. */
+  /** Size in bytes, or undefined when it does not exist. */
   sizeOf(digest: Digest): number | undefined {
     return statSync(this.#fileOf(digest), { throwIfNoEntry: false })?.size;
   }
@@ -83,7 +83,7 @@ export class BlobStore {
     return false;
   }
 
-  /** Counts anew what is there, while more comes in. */
+  /** Counts again what is stored, while more comes in. */
   async count(): Promise<void> {
     const sizes = (this.#counting = new Map<Digest, number>());
     for await (const { digest, size } of this.list()) sizes.set(digest, size);
@@ -98,13 +98,13 @@ export class BlobStore {
     this.#quota.add(size);
   }
 
-  /** A stored manifest, or undefined when its content is not there. */
+  /** A stored manifest, or undefined when its content is missing. */
   readManifest(digest: Digest): ImageManifest | ImageIndex | undefined {
     const content = this.read(digest);
     return content && parseStored(content);
   }
 
-  /** The whole of a small blob; undefined when it is not there, or not what its digest says. */
+  /** The whole of a small blob; undefined when it is missing, or does not match its digest. */
   read(digest: Digest): Buffer | undefined {
     if (this.sizeOf(digest) === undefined) return undefined;
     const content = readFileSync(this.#fileOf(digest));
@@ -148,7 +148,7 @@ export class BlobStore {
     markAsUsed(this.#fileOf(digest), this.#clock);
   }
 
-  /** When it was last written or asked for, in milliseconds since the epoch; 0 when it is not there. */
+  /** When it was last written or requested, in milliseconds since the epoch; 0 when it does not exist. */
   usedAt(digest: Digest): number {
     return statSync(this.#fileOf(digest), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   }

@@ -20,8 +20,8 @@ export interface CleaningResult {
 const spareShare = 4;
 
 /**
- * Removes what nobody needs; as long as the registry is too full after that, also previous images and
- * dependency layers, those first that nobody has asked for in the longest time.
+ * Removes what is not needed; if the registry is too full after that, also previous images and dependency layers,
+ * those first that have not been requested for the longest time.
  */
 export async function clean(
   stores: Stores,
@@ -65,7 +65,7 @@ export async function clean(
   return result;
 }
 
-/** Removes those that still nobody has asked for or pushed again; on disk when it returns. */
+/** Removes those that have still not been requested or pushed again; on disk when it returns. */
 async function removeManifests(
   { repositories }: Stores,
   manifests: Removable[],

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { algorithmOf, type Digest, digestOfHex, hexOf } from "../digest.ts";
 
 /**
- * Reads all content of a registry's directory and yields what is not what its digest says. Changes nothing, so it may run
- * beside a registry; `onChecked` is called for each file.
+ * Reads all content of a registry's directory and yields files that do not match their digests. Changes nothing, so
+ * it may run while a registry does; `onChecked` is called for each file.
  */
 export async function* damagedContent(
   dir: string,

@@ -43,7 +43,7 @@ export function markAsUsed(file: string, clock: Clock): void {
   }
 }
 
-/** Forces the names in a directory to disk; one that is not there has none. */
+/** Forces the names in a directory to disk; a directory that does not exist has none. */
 export async function syncDirectory(directory: string): Promise<void> {
   // Windows cannot open directories; there the rename itself is journalled.
   if (process.platform === "win32" || !existsSync(directory)) return;

@@ -2,18 +2,16 @@ import { type Digest } from "../digest.ts";
 import { type Stores } from "./exchange.ts";
 import { requirementsOf } from "./manifest-check.ts";
 
-/** Files handled between two looks at what else there is to do: requests go on during a sweep. */
+/** Files handled between two turns of the event loop: requests continue during a sweep. */
 const batch = 32;
 
 /**
- * Mark and sweep. A blob is needed when it is a manifest of some repository, or such a manifest refers
- * to it; anything else goes once nobody has written or asked for it since `oldest` (milliseconds since the
- * epoch, in the past).
- *
- * Requests come in between, and none is harmed: whatever relies on a blob (a push, a mount, a question
- * whether it is there, a manifest that names it) first marks it as used, and every file is looked at once
- * more in the moment in which it goes. Killed at any point, the sweep leaves a registry that is whole: a
- * blob goes last, after everything that led to it.
+ * Mark and sweep. A blob is needed when it is a manifest of some repository, or such a manifest refers to it;
+ * anything else is removed if it has not been written or requested since `oldest` (milliseconds since the epoch, in
+ * the past). Requests come in between, and none is harmed: every request that relies on a blob (a push, a mount, a
+ * check for its existence, a manifest that names it) first marks it as used, and every file is checked once more in
+ * the moment of its removal. Killed at any point, the sweep leaves a registry that is whole: a blob is removed last,
+ * after everything that led to it.
  */
 export async function collectGarbage(
   stores: Stores,

@@ -75,7 +75,10 @@ async function putManifest(exchange: Exchange, { repository, reference }: Target
   response.end();
 }
 
-/** What is stored of a manifest beside its bytes. Objects that are made from them, many times as large, are not kept while files are written. */
+/**
+ * What is stored of a manifest apart from its bytes. Objects that are made from them, many times as large, are not
+ * kept while files are written.
+ */
 function check(
   { request, stores }: Exchange,
   { repository, reference }: Target,
@@ -102,7 +105,7 @@ function check(
   return { digest, subject, referrer };
 }
 
-/** The tag in the path, or those of `?tag=` beside a digest (distribution-spec, "Pushing Manifests"). */
+/** The tag in the path, or those of `?tag=` in addition to a digest (distribution-spec, "Pushing Manifests"). */
 function tagsIn({ query }: Exchange, reference: Target["reference"]): string[] {
   const tags = "tag" in reference ? [reference.tag] : query.getAll("tag");
   if (!tags.every(isTag)) throw new RegistryFailure("TAG_INVALID", "not a valid tag");

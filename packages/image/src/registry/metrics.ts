@@ -1,7 +1,7 @@
 import { type CleaningResult } from "./cleaning.ts";
 import { type Stores } from "./exchange.ts";
 
-/** What the registry tells about itself, in Prometheus' text exposition format 0.0.4. */
+/** The registry's metrics, in Prometheus' text exposition format 0.0.4. */
 export class RegistryMetrics {
   readonly #stores: Stores;
   /** Answers by method and status. */
@@ -14,7 +14,7 @@ export class RegistryMetrics {
   }
 
   answered(method: string | undefined, status: number): void {
-    // Anybody may invent methods; they must not fill the memory.
+    // Any client may invent methods; they must not fill the memory.
     const known = ["GET", "HEAD", "PUT", "POST", "PATCH", "DELETE"].includes(method ?? "");
     const labels = `method="${known ? method : "other"}",code="${status}"`;
     this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);

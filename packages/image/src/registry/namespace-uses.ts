@@ -31,7 +31,7 @@ export class NamespaceUses {
     this.#counting?.delete(namespace);
   }
 
-  /** Counts again, while writes go on. */
+  /** Counts again, while writes continue. */
   async count(repositories: RepositoryStore, blobs: BlobStore): Promise<void> {
     const uses = (this.#counting = new Map() as Uses);
     let count = 0;

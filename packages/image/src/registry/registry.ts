@@ -35,17 +35,17 @@ export interface RegistryOptions {
   logins?: Pick<Logins, "grantOf"> | undefined;
   /** Says whether those whom the logins were made for are still there. Without it, they are. */
   tenants?: Tenants | undefined;
-  /** Where everything is kept; made when it is not there. One process at a time. */
+  /** Where everything is kept; created when it does not exist. One process at a time. */
   dir: string;
   /** Largest blob in bytes. Default 8 GiB. */
   blobSizeLimit?: number;
-  /** An upload that nobody has touched for so long is removed. Default one hour. */
+  /** An upload without activity for this time is removed. Default one hour. */
   uploadExpiryMs?: number;
   /** How much may be stored, in bytes; beyond it uploads are refused with DENIED. Default 20 GiB. */
   quotaBytes?: number;
   /** Called, often, while so much is stored that a cleaning is due. */
   onPressure?: () => void;
-  /** What a cleaning leaves beside what is in use. */
+  /** What a cleaning keeps in addition to what is in use. */
   retention?: Partial<RetentionPolicy>;
   log?: Logger;
   clock?: Clock;
@@ -57,8 +57,8 @@ export interface Registry {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
   listen(o: { host: string; port: number }): Promise<{ port: number; close(): Promise<void> }>;
   /**
-   * Removes images, dependency layers and content that nobody needs any more (`RetentionPolicy`). Requests go
-   * on meanwhile; it may be killed at any point. One at a time: a call during another shares its result.
+   * Removes images, dependency layers and content that are not needed any more (`RetentionPolicy`). Requests continue
+   * meanwhile; it may be killed at any point. One at a time: a call during another shares its result.
    */
   clean(inUse: ImagesInUse): Promise<CleaningResult>;
   /** How much is stored, by repository, and why. `inUse` as for `clean`. */

@@ -19,10 +19,10 @@ import { isRepository, isTag } from "../image-name.ts";
 import { type Descriptor } from "../manifest.ts";
 import { markAsUsed, syncDirectory, writeDurably } from "./durable-file.ts";
 
-/** What a repository knows of a manifest beside its content. */
+/** What a repository knows of a manifest apart from its content. */
 export interface ManifestRecord {
   mediaType: string;
-  /** Set when the manifest refers to another: its entry in that one's referrers. */
+  /** Set when the manifest refers to another one: its entry in the referrers of that one. */
   subject?: Digest;
 }
 
@@ -92,7 +92,7 @@ export class RepositoryStore {
     this.touchManifest(repository, digest);
   }
 
-  /** When the manifest was last pushed or pulled, in milliseconds since the epoch; 0 when it is not there. */
+  /** When the manifest was last pushed or pulled, in milliseconds since the epoch; 0 when it does not exist. */
   manifestUsedAt(repository: string, digest: Digest): number {
     return this.#usedAt(repository, "_manifests", hexOf(digest));
   }

@@ -3,7 +3,7 @@ import { type Digest } from "../digest.ts";
 import { isIndex } from "../manifest.ts";
 import { type Stores } from "./exchange.ts";
 
-/** What is in use outside of the registry: whoever knows the cluster says so. */
+/** What is in use outside of the registry, as a caller that knows the cluster reports it. */
 export interface ImagesInUse {
   /** `<repository>@<digest>` and `<repository>:<tag>` of everything that may be started or built from. */
   references: readonly string[];
@@ -12,11 +12,14 @@ export interface ImagesInUse {
 }
 
 export interface RetentionPolicy {
-  /** Images of each Function that stay beside those in use. Default 3. */
+  /** Images of each Function that are kept in addition to those in use. Default 3. */
   previousImages: number;
   /** Dependency layers that no build has asked for in so long go. Default 30 days. */
   cacheMaxAgeMs: number;
-  /** What was pushed or asked for within this time stays: a push, or its news, may be on the way. Default 30 minutes. */
+  /**
+   * What was pushed or requested within this time stays: a push may be under way, or the cluster may not know of it
+   * yet. Default 30 minutes.
+   */
   graceMs: number;
 }
 

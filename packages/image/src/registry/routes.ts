@@ -3,8 +3,8 @@ import { isRepository } from "../image-name.ts";
 import { RegistryFailure } from "./registry-failure.ts";
 
 /**
- * What a path of the distribution API stands for; names and digests are checked. A tag is not: one that no
- * manifest can have is for readers only one that is not there.
+ * What a path of the distribution API stands for; names and digests are checked. A tag is not: for readers, a tag
+ * that no manifest can have is simply one that does not exist.
  */
 export type Route =
   | { kind: "base" }

@@ -32,12 +32,12 @@ export class StorageQuota {
     this.#onPressure = onPressure;
   }
 
-  /** Whether so much is stored that what nobody strictly needs should go. */
+  /** Whether so much is stored that content which is not strictly needed should be removed. */
   get isUnderPressure(): boolean {
     return this.#hasRefused || this.stored + this.incoming > this.limit * pressureShare;
   }
 
-  /** To be called when some of what is dispensable has gone: what was refused may find room now. */
+  /** Call it when dispensable content has been removed: what was refused may find space now. */
   relieved(): void {
     this.#hasRefused = false;
   }

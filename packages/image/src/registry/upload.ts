@@ -86,7 +86,7 @@ export class Uploads {
     return this.#get(repository, id).size;
   }
 
-  /** Appends; what came before a broken connection counts, so that the client can go on from there. */
+  /** Appends; what came before a broken connection counts, so that the client can continue from there. */
   async append(
     repository: string,
     id: string,
@@ -211,7 +211,7 @@ export function rangeOf(size: number): string {
   return `0-${Math.max(0, size - 1)}`;
 }
 
-/** Nobody says the algorithm before the last request: what has come is read again for the rare one. */
+/** The algorithm is not known before the last request: for a rare one, what has come is read again. */
 async function contentDigest(upload: Upload, expected: Digest): Promise<Digest> {
   const algorithm = algorithmOf(expected);
   if (algorithm === "sha256") return digestFrom(upload.hash);

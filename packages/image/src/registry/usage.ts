@@ -14,7 +14,7 @@ import {
 
 const maxImages = 20;
 
-/** Reads every repository, while requests go on. `inUse` is what the cluster refers to, as for a cleaning. */
+/** Reads every repository, while requests continue. `inUse` is what the cluster refers to, as for a cleaning. */
 export async function usageOf(
   stores: Stores,
   given: ImagesInUse,

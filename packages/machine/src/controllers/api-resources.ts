@@ -1,6 +1,6 @@
 import { type KubeClient, type Resource, StatusError } from "@spry/kube";
 
-/** A kind as discovery tells it. */
+/** A kind as discovery describes it. */
 export interface ApiResource extends Resource {
   verbs: readonly string[];
 }

@@ -25,7 +25,7 @@ export type Caches = ReturnType<typeof createCaches>;
 /** Names of the indexes below. */
 export const byController = "controller";
 export const byNamespace = "namespace";
-/** What nobody controls, by namespace: mostly nothing, where there are thousands of others. */
+/** Objects without a controller, by namespace: mostly none, where there are thousands of others. */
 export const orphansByNamespace = "orphans";
 export const byService = "service";
 

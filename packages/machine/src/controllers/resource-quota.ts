@@ -19,7 +19,7 @@ import {
 import { type ApiResource, discoverResources } from "./api-resources.ts";
 import { byNamespace, type ControllerContext } from "./context.ts";
 
-/** Counts anew what no event tells: custom resources, and Pods whose time to end is over. */
+/** Counts again what no event reports: custom resources, and Pods whose time to end is over. */
 const resyncMs = 5 * 60_000;
 const pageSize = 500;
 

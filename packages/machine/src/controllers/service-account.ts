@@ -52,7 +52,7 @@ export function createServiceAccountController(
   caches.serviceAccounts.onChange(({ type, object }) => {
     if (type === "deleted") controller.enqueue(object.metadata.namespace ?? "");
   });
-  // Taken away or changed by somebody, it comes back.
+  // If a client deletes or changes it, it is restored.
   rootCaMaps.onChange(({ type, object }) => {
     if (type !== "added") controller.enqueue(object.metadata.namespace ?? "");
   });

@@ -126,7 +126,7 @@ function servingEndpoints(slice: EndpointSlice) {
   return { slice, endpoints };
 }
 
-/** Those that end but still serve count only where nobody else does, as kube-proxy has it. */
+/** Those that end but still serve count only if no others do, as in kube-proxy. */
 function preferReady<T extends { ready: boolean }>(endpoints: T[]): T[] {
   const ready = endpoints.filter((each) => each.ready);
   return ready.length > 0 ? ready : endpoints;

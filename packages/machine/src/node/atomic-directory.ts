@@ -91,7 +91,7 @@ const newStamp = (): string => `..${Date.now().toString(36)}_${randomBytes(4).to
 const visibleNames = (files: Files): Set<string> =>
   new Set([...files.keys()].map((name) => name.split("/")[0] ?? ""));
 
-/** Beside those that are read now; the name of their directory. */
+/** Written next to the files that are being read; returns the name of their directory. */
 async function writeFiles(dir: string, files: Files, owner: FileOwner): Promise<string> {
   const { uid = 0, gid, isShared = false } = owner;
   const stamp = newStamp();

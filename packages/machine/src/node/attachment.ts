@@ -25,7 +25,7 @@ export function attachTo(
   return {
     stdin: stdin && run.spec.stdin ? process.openStdin?.() : undefined,
     stdout,
-    // How it ends is the Pod's to tell; watching it to its end has succeeded.
+    // The Pod's status reports how it ends; watching it to its end has succeeded.
     exited: process.exited.then(() => ({ exitCode: 0 })),
     resize: (size) => process.resize?.(size),
     // The container lives on: only this look at it ends.

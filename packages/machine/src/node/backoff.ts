@@ -3,7 +3,7 @@ export class Backoff {
   #pauseMs = 0;
   #lastFailure = 0;
 
-  /** Told of a failure at this time, says when the next attempt may be made. */
+  /** Records a failure at this time; returns when the next attempt may be made. */
   failed(at: number): number {
     // Ten minutes without a failure are forgiveness.
     if (at - this.#lastFailure > forgetMs) this.#pauseMs = 0;

@@ -78,7 +78,7 @@ export class ContainerRun {
   #stopping: Promise<void> | undefined;
   /** Resolves when the end of the present run is in the state. */
   #ended: Promise<void> = Promise.resolve();
-  /** When a restart may be made; computed once per exit. */
+  /** When a restart may be made; set once per exit. */
   #restartAt: number | undefined;
   #starting = false;
 
@@ -114,7 +114,7 @@ export class ContainerRun {
   get isRunning(): boolean {
     return this.#process !== undefined;
   }
-  /** What runs at present: `exec` and `attach` use it. */
+  /** The current process, for commands that run alongside it. */
   get process(): SandboxContainer | undefined {
     return this.#process;
   }
@@ -266,7 +266,7 @@ export class ContainerRun {
     this.#restartCount = run;
     if (known?.imageID) this.#imageId = known.imageID;
     this.#attach(process, runFilesOf(sandbox.dir, this.name, run), sandbox, hadStarted);
-    // It goes on being what it was until a probe says otherwise.
+    // It keeps its state until a probe reports otherwise.
     if (hadStarted && known.ready) this.#ready = true;
   }
 
@@ -313,7 +313,7 @@ export class ContainerRun {
     if (before !== `${this.#started}/${this.#ready}`) this.#wake();
   }
 
-  /** What it has written over and over helps nobody; the next run may do better, after a pause. */
+  /** The flood that it has written helps no reader; the next run may do better, after a pause. */
   #onFlood(): void {
     this.#flooded = `Container ${this.name} wrote ${floodWords}`;
     this.#note("Warning", "LogFlood", this.#flooded);
@@ -433,7 +433,7 @@ export class ContainerRun {
   }
 }
 
-/** A terminal has an input also where nobody may attach: without one it would be at its end. */
+/** With a terminal, standard input stays open even if no client may attach: otherwise the program would read its end. */
 function inputOf({ stdin, stdinOnce, tty }: Container): InputMode | undefined {
   if (tty) return stdin && stdinOnce ? "terminal-once" : "terminal";
   if (!stdin) return undefined;

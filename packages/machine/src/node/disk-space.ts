@@ -4,7 +4,7 @@ import path from "node:path";
 /** Of the file system that holds a directory, in bytes. */
 export interface DiskSpace {
   capacity: number;
-  /** To be had without privileges. */
+  /** Available without privileges. */
   available: number;
 }
 
@@ -19,7 +19,7 @@ const blockBytes = 512;
 /** More entries than these are not counted: a Pod with so many is large enough. */
 const maxEntries = 100_000;
 
-/** What a directory takes on the disk, in bytes; 0 when it is not there. Links are not followed. */
+/** The space that a directory takes on the disk, in bytes; 0 when it does not exist. Links are not followed. */
 export async function directoryBytes(dir: string): Promise<number> {
   const pending = [dir];
   let [bytes, entries] = [0, 0];

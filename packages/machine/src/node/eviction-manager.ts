@@ -30,7 +30,7 @@ export interface EvictionManagerOptions {
 
 /** `imageGCHighThresholdPercent` and `imageGCLowThresholdPercent` of a kubelet. */
 const imageGc = { high: 0.85, low: 0.8, minAgeMs: 120_000 };
-/** Pressure, whichever is less: a tenth of a large disk, as kubelets have it, is no need. */
+/** Pressure, whichever is less: the tenth of a large disk that kubelets require would be more than is needed. */
 const leastFree = { part: 0.05, bytes: 1024 ** 3 };
 /** `evictionPressureTransitionPeriod`: so long no new Pod comes after the disk has been too full. */
 const transitionMs = 300_000;
@@ -42,9 +42,9 @@ const limitsMs = 10_000;
 const criticalPriority = 2_000_000_000;
 
 /**
- * Keeps room on the disk. From 85 % on, images that nobody uses go, the longest unused first; when next
- * to nothing is left, all of them go, and then a Pod at each look, as a kubelet's eviction manager
- * (pkg/kubelet/eviction, Kubernetes "Node-pressure Eviction") does.
+ * Keeps space free on the disk. From 85 % on, unused images are removed, the longest unused first; when almost
+ * nothing is free, all of them are removed, and then one Pod per check, as the kubelet's eviction manager does
+ * (pkg/kubelet/eviction, Kubernetes "Node-pressure Eviction").
  */
 export class EvictionManager {
   readonly #options: EvictionManagerOptions;
@@ -113,8 +113,8 @@ export class EvictionManager {
   }
 
   /**
-   * Gives up the Pods that have written more than they may. To be called often: all of them are measured only every
-   * ten seconds, or when the disk fills fast.
+   * Evicts the Pods that have written more than their limit. Call it often: all of them are measured only every ten
+   * seconds, or when the disk fills quickly.
    */
   async checkLimits(): Promise<void> {
     const { available } = await this.#measure();

@@ -17,10 +17,10 @@ const maxBody = 10 * 1024;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 /**
- * One GET as a kubelet makes it (pkg/probe/http): certificates are not checked, no proxy is used, and
- * redirects are followed on the same host. Returns the status, of a redirect to another host that
- * one's. `who` is the first part of the user agent, `kube-probe` or `kube-lifecycle`. Throws with the
- * words of a Go client when there is no answer in time.
+ * One GET as the kubelet makes it (pkg/probe/http): certificates are not checked, no proxy is used, and redirects are
+ * followed on the same host. Returns the status; for a redirect to another host, that of the redirect. `who` is the
+ * first part of the user agent, `kube-probe` or `kube-lifecycle`. Throws with the words of a Go client when there is
+ * no response in time.
  */
 export async function httpGet(
   action: HttpGetAction,

@@ -47,10 +47,11 @@ interface UnpackOptions {
 }
 
 /**
- * Unpacks an image into `dir`. All layers but the last are unpacked once, in `sharedDir`, beside the images, and
- * shared by hard links: an edit of a Function's code changes the last layer only, and its
- * dependencies are thousands of files. `isChecked`: the registry takes no manifest with layers that its sender could not
- * pull. In any other a manifest can name layers of whomever: they are shared once the registry gives them to this client.
+ * Unpacks an image into `dir`. All layers but the last are unpacked once, in `sharedDir`, next to the images, and
+ * shared by hard links: an edit of a Function's code changes the last layer only, and its dependencies are thousands
+ * of files. `isChecked`: the registry accepts no manifest with layers that its sender could not pull. From any other
+ * registry, a manifest can name layers of anyone: they are shared only once the registry has given them to this
+ * client.
  */
 export async function unpackImageLayers(
   client: RegistryClient,
@@ -150,7 +151,7 @@ async function unpackRange(
   return totals.size;
 }
 
-/** Makes `to` a tree of its own whose files are those of `from`. Symbolic links are made anew. */
+/** Makes `to` a tree of its own with the files of `from`, as hard links. Symbolic links are created again. */
 async function linkTree(from: string, to: string, keepsOwners: boolean): Promise<void> {
   const pending = [""];
   let entries = 0;

@@ -183,7 +183,7 @@ export class ImagePulls {
     }
   }
 
-  /** Between two attempts. Other reasons than a failed pull go on being shown as they are. */
+  /** Between two attempts. Other reasons than a failed pull are still shown as they are. */
   #backOff(container: ContainerRun, name: string): void {
     const waiting = container.status().state?.waiting;
     if (waiting?.reason !== "ErrImagePull") return;

@@ -59,7 +59,7 @@ export interface Puller {
   credentials?: PullCredentials | undefined;
 }
 
-/** Beside `config.json`: see file-list.ts. */
+/** Next to `config.json`: see file-list.ts. */
 const listName = "files.json";
 /** Images whose files are remembered: 10,000 files are some 2 MB. */
 const maxRemembered = 4;
@@ -293,7 +293,7 @@ export class ImageStore {
 
   async #remove(images: readonly StoredImage[]): Promise<void> {
     const going = new Set(images);
-    // Forgotten first: nobody is to be given what is about to go.
+    // Forgotten first, so that no Pod gets an image that is about to be removed.
     for (const [digest, image] of this.#images) if (going.has(image)) this.#images.delete(digest);
     for (const [name, digest] of this.#names)
       if (!this.#images.has(digest)) this.#names.delete(name);
@@ -313,7 +313,7 @@ export class ImageStore {
 
   async #removeUnusedBases(): Promise<void> {
     const { dir } = this.#options;
-    // One that is being made for a pull under way is nobody's yet.
+    // One that is being made for a pull under way has no user yet.
     if (this.#pulls.size > 0) return;
     const used = new Set([...this.#images.values()].map(({ base }) => base));
     for (const name of await readdir(dir))

@@ -15,7 +15,7 @@ import { type Clock } from "@spry/kube";
 
 /** `containerLogMaxSize` and `containerLogMaxFiles` of a kubelet. */
 const defaultLimits = { bytes: 10 * 1024 * 1024, files: 5 };
-/** More than this within that time is no log that anybody reads, and keeps a disk busy. */
+/** More than this within that time is not a log that anyone reads, and keeps a disk busy. */
 const defaultFlood = { bytes: 200 * 1024 * 1024, ms: 10_000 };
 export const floodWords = "more than 200 MiB of log within 10 s";
 const maxMarks = 4096;
@@ -30,13 +30,11 @@ interface Segment {
 }
 
 /**
- * The output of one run of a container: written by the container itself, only watched here. When it
- * has grown to 10 MiB it is moved to `<file>.1`, which moves to `.2`, and so on to `.4`, the last.
- * The container writes on through the same descriptor (O_APPEND), so the file is copied and cut; a
- * line written in the microseconds between the last look and the cut is lost.
- *
- * Offsets go on through rotations, so that whoever follows the log misses nothing of it. Lines carry
- * no time, so marks are kept of how long the log was at what time.
+ * The output of one run of a container: written by the container itself, only watched here. When it has grown to 10
+ * MiB it is moved to `<file>.1`, which moves to `.2`, and so on to `.4`, the last. The container keeps writing
+ * through the same descriptor (O_APPEND), so the file is copied and truncated; a line written in the microseconds
+ * between the last read and the truncation is lost. Offsets continue through rotations, so that a reader who follows
+ * the log misses nothing. Lines carry no time, so marks record how long the log was at what time.
  */
 export class LogFile {
   readonly file: string;
@@ -178,7 +176,7 @@ export class LogFile {
     }
   }
 
-  /** In one turn of the event loop, because the container goes on writing. */
+  /** In one turn of the event loop, because the container keeps writing. */
   #move(copy: string, from: number, cut: number): void {
     const { files } = this.#limits;
     rmSync(this.#fileOf(files - 1), { force: true });
@@ -196,7 +194,7 @@ export class LogFile {
   }
 }
 
-/** Removes the first bytes of a file that somebody appends to. */
+/** Removes the first bytes of a file to which a process is appending. */
 function cutBeginning(file: string, bytes: number): void {
   const fd = openSync(file, "a+");
   try {

@@ -21,7 +21,7 @@ export async function imagesNamedBy(client: KubeClient): Promise<Set<string>> {
   return new Set([...ofWorkloads, ...revisions.items.flatMap(imagesOfRevision)]);
 }
 
-/** What it holds is its owner's affair: a pod template (StatefulSets, DaemonSets), or the image by which a Function ran. */
+/** Its content depends on its owner: a pod template (StatefulSets, DaemonSets), or the image with which a Function ran. */
 interface ControllerRevision extends KubeObject {
   data?: { image?: unknown; spec?: { template?: PodTemplateSpec } } | null;
 }

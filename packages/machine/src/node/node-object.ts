@@ -26,7 +26,7 @@ export function allocatable(): { cpu: number; memory: number } {
   return { cpu: cpus().length || 1, memory: totalmem() };
 }
 
-/** What is told of the machine itself. */
+/** Facts about the machine itself. */
 export interface MachineFacts {
   images: { names: string[]; sizeBytes: number }[];
   diskPressure: boolean;
@@ -151,7 +151,7 @@ function bootId(): string {
   }
 }
 
-/** Tells that the agent lives: others look at `renewTime`, not at the Node. */
+/** Shows that the agent is alive: other components look at `renewTime`, not at the Node. */
 export async function renewLease(client: KubeClient, name: string, clock: Clock): Promise<void> {
   const renewTime = new Date(clock.now()).toISOString().replace("Z", "000Z");
   const spec = { holderIdentity: name, leaseDurationSeconds, renewTime };

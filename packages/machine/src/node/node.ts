@@ -347,7 +347,7 @@ class NodeAgent implements MachineNode {
   async #stopLeft(): Promise<void> {
     if (this.#hasTakenOver) return;
     const recovered = await this.#recover().catch((error: unknown) => {
-      // Whoever runs the agent is told by that; what else is to be stopped must be.
+      // The log informs the operator; everything else must still be stopped.
       const { log } = this.#options;
       log.warn(
         { error: messageOf(error) },

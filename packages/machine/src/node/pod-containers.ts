@@ -65,7 +65,7 @@ export class PodContainers {
     }
   }
 
-  /** Init containers one after the other, then all the others. Sidecars go on alongside them. */
+  /** Init containers one after the other, then all the others. Sidecars keep running alongside them. */
   nextToRun(): ContainerRun[] {
     const due: ContainerRun[] = [];
     // Once the Pod's own containers have begun, ordinary init containers are not run again.

@@ -103,7 +103,7 @@ export function podStatus(pod: Pod, facts: PodFacts, clock: Clock): PodStatus {
   };
 }
 
-/** Conditions that the node agent decides; all others are somebody else's. */
+/** Conditions that the node agent sets; other components set all others. */
 const ownConditions = new Set([
   "PodReadyToStartContainers",
   "Initialized",

@@ -57,7 +57,7 @@ export async function forwardPort(worker: PodWorker, request: Request): Promise<
   const text = new URL(request.url).searchParams.get("port") ?? "";
   const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
   if (port < 1 || port > 65_535)
-    throw badRequest(`port ${JSON.stringify(text.slice(0, 20))} is none`);
+    throw badRequest(`${JSON.stringify(text.slice(0, 20))} is not a valid port`);
   const host = worker.sandbox?.ip;
   if (!host || worker.isEnded) throw notRunning(worker);
   const socket = await connected(host, port, request.signal);
@@ -109,7 +109,7 @@ function runningContainer(worker: PodWorker, name: string) {
   throw new StatusError({ code: 500, message: `container not found ("${name}")` });
 }
 
-/** Carries frames both ways until the command has ended, or whoever asked for it is gone. */
+/** Carries frames both ways until the command has ended, or the client has disconnected. */
 function session(exec: ExecProcess, request: Request): Response {
   const output = new PassThrough({ highWaterMark: bufferBytes });
   const gone = new AbortController();
@@ -181,7 +181,7 @@ function sizeOf(data: Buffer): { columns: number; rows: number } | undefined {
   }
 }
 
-/** Resolves when more can be written, also because nobody reads any more. */
+/** Resolves when more can be written, also if the reader has gone away. */
 function writable(stream: Writable): Promise<void> {
   return new Promise((resolve) => {
     if (stream.destroyed || stream.closed) return resolve();
@@ -195,7 +195,7 @@ function writable(stream: Writable): Promise<void> {
   });
 }
 
-/** One direction alone: it may end while the other goes on. */
+/** One direction alone: it may end while the other continues. */
 function bodyOf(socket: Socket): ReadableStream {
   const body = new PassThrough();
   body.on("error", () => {});

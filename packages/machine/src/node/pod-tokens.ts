@@ -31,10 +31,10 @@ const refreshShare = 0.8;
 const maxAgeMs = 24 * 3_600_000;
 /** Pods that started together do not all ask at once. */
 const jitterMs = 10_000;
-/** When no new one is to be had, the old one is used and this is waited. */
+/** If no new one can be had, the old one is used, and the next try comes after this time. */
 const retryMs = 30_000;
 
-/** The ServiceAccount tokens of one Pod: bound to it, and made anew before they expire. */
+/** The ServiceAccount tokens of one Pod: bound to it, and renewed before they expire. */
 export class PodTokens {
   readonly #client: KubeClient;
   readonly #clock: Clock;
@@ -48,13 +48,13 @@ export class PodTokens {
     this.#pod = pod;
   }
 
-  /** Milliseconds until a token that was given out is to be made anew; infinity when there is none. */
+  /** Milliseconds until a token that was given out must be renewed; infinity when there is none. */
   get msUntilRefresh(): number {
     const now = this.#clock.now();
     return Math.min(...[...this.#issued.values()].map(({ refreshAt }) => refreshAt - now));
   }
 
-  /** A token that is good for a while. Throws a `StatusError` when there is none to be had. */
+  /** A token that is valid for a while. Throws a `StatusError` when none can be had. */
   async token(projection: TokenProjection): Promise<string> {
     const { audience = "", expirationSeconds = defaultSeconds } = projection;
     const key = `${expirationSeconds} ${audience}`;

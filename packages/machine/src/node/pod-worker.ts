@@ -293,7 +293,7 @@ export class PodWorker {
     }
   }
 
-  /** Returns false while the volumes are not there: no container can be started then. */
+  /** Returns false while the volumes do not exist: no container can be started then. */
   async #writeVolumes(place: PodSandbox, objects: PodObjects): Promise<boolean> {
     const isDue = this.#tokens.msUntilRefresh <= 0;
     if (this.#volumesWritten && !isDue) {
@@ -351,7 +351,7 @@ export class PodWorker {
     if (this.#containers.isAnyRunning) await this.#stopAll(0);
   }
 
-  /** Deletion is under way: ends the containers beside the passes, so that a shorter grace can follow. */
+  /** Deletion is under way: ends the containers in parallel with the passes, so that a shorter grace period can follow. */
   #beginEnd(): void {
     if (this.#ending) {
       this.#draining?.abort();
@@ -418,7 +418,7 @@ export class PodWorker {
     this.#passes.end();
     await this.#passes.settled();
     await this.#stopAll(orphanGraceMs);
-    // The end under way must not wait for a status that nobody can take any more.
+    // The end under way must not wait for a status that no server takes any more.
     this.#status.close();
     if (this.#ending) await this.#ending;
     await this.#close();
@@ -443,7 +443,7 @@ export class PodWorker {
     this.#passes.end();
     await this.#passes.settled();
     await this.#stopAll(Math.min(this.#graceMs(), capMs));
-    // Written, so that nobody is sent to an address where nothing listens after the next start.
+    // Written to the API server, so that no request is sent to an address where nothing listens after the next start.
     this.#publish();
     await Promise.race([this.#status.flushed(), sleep(this.#options.clock, flushCapMs)]);
     this.#status.close();

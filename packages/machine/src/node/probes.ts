@@ -176,7 +176,7 @@ export class ContainerProbes {
       }
       schedule();
     };
-    // The first period begins with the container; what fails before the initial delay is nobody's fault.
+    // The first period begins with the container; failures before the initial delay do not count.
     if (kind === "liveness") nextPeriod = Math.max(begin, this.#clock.now() + periodMs);
     else if (begin <= this.#clock.now()) nextPeriod = this.#clock.now() + periodMs;
     schedule();

@@ -8,7 +8,7 @@ export const defaultStorageLimit = 4 * 1024 ** 3;
 const resource = "ephemeral-storage";
 
 /**
- * Why a Pod takes more of the disk than it may, as a kubelet says it (pkg/kubelet/eviction,
+ * Why a Pod exceeds its limits of disk space, in the words of the kubelet (pkg/kubelet/eviction,
  * `localStorageEviction`); undefined when it does not.
  */
 export async function exceededStorage(pod: Pod, dir: string): Promise<string | undefined> {

@@ -13,8 +13,8 @@ export type InputMode = "open" | "once" | "terminal" | "terminal-once";
 const endOfTransmission = "\u0004";
 
 /**
- * A container's standard input that people can attach to: a FIFO, of which a writing end is held
- * open, so that the program meets no end while nobody is attached. It ends with the agent.
+ * A container's standard input that clients can attach to: a FIFO whose writing end is held open, so that the program
+ * reads no end while no client is attached. It ends with the agent.
  */
 export class ContainerInput {
   readonly #file: string;
@@ -29,7 +29,7 @@ export class ContainerInput {
     const both = openSync(file, constants.O_RDWR);
     try {
       const isTerminal = mode.startsWith("terminal");
-      // Open for writing too, it never ends, whoever leaves.
+      // Open for writing too, it never ends, even when every client leaves.
       const descriptor = openSync(file, isTerminal ? constants.O_RDWR : constants.O_RDONLY);
       const held = openSync(file, constants.O_WRONLY | constants.O_NONBLOCK);
       return { input: new ContainerInput(file, mode, held), descriptor };
@@ -54,7 +54,7 @@ export class ContainerInput {
     return writer;
   }
 
-  /** The program meets the end of its input when everybody attached has left too. */
+  /** The program reads the end of its input when all attached clients have left, too. */
   close(): void {
     if (this.#held === undefined) return;
     if (this.#mode === "terminal-once") this.#end(this.#held);
@@ -66,7 +66,7 @@ export class ContainerInput {
     try {
       writeSync(descriptor, endOfTransmission);
     } catch {
-      // Nobody reads it any more, or it is full.
+      // No process reads it any more, or it is full.
     }
   }
 }

@@ -28,8 +28,8 @@ function realPath(text: string, root: string): string | undefined {
 }
 
 /**
- * What `kubectl cp` runs to fetch something. It insists on the names in the archive being those it has
- * asked for, so tar is told to write them instead of the real ones.
+ * What `kubectl cp` runs to fetch something. It requires the names in the archive to be those that it asked for, so
+ * tar is called with options that write them instead of the real ones.
  */
 function archiving(argv: readonly string[], root: string): string[] | undefined {
   const [program, flags, output, wanted = "", ...others] = argv;

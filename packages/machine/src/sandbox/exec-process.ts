@@ -8,7 +8,7 @@ export interface ExecCommand {
   tty: boolean;
 }
 
-/** A command beside a container's process, its streams held by whoever asked for it. */
+/** A command alongside a container's process, whose streams its caller holds. */
 export interface ExecProcess {
   readonly stdin?: Writable | undefined;
   readonly stdout: Readable;

@@ -124,7 +124,7 @@ describe.skipIf(why !== "")(`Python from the registry of Go modules${why}`, () =
       const interpreters = new Interpreters({ dataDir: temporaryDirectory(), log: silentLogger });
       await expect(
         interpreters.ensure("python@3.77", (message) => said.push(message)),
-      ).rejects.toThrow(/^Python 3\.77 is not .*; what has been fetched does not run here\)/);
+      ).rejects.toThrow(/^Python 3\.77 is not .*; the downloaded interpreter does not run here\)/);
     }
     expect(said).toHaveLength(1);
     vi.unstubAllEnvs();

@@ -23,8 +23,8 @@ const systems: Readonly<Record<string, string>> = { linux: "linux", darwin: "dar
 const processors: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 
 /**
- * Brings CPython `version` (`3.14`) to where `findPython` looks. Returns why there is none to be had, a
- * clause for a person, or undefined when it is there.
+ * Installs CPython `version` (`3.14`) where `findPython` looks. Returns why it cannot be had, as a clause for a
+ * message, or undefined when it is installed.
  */
 export async function fetchPython(
   version: string,
@@ -36,7 +36,7 @@ export async function fetchPython(
   const program = goProgram(env);
   if (!program) return "Go, which would download it, is not installed either";
   const place = fetchedPythons(env);
-  // Beside that place, not in it: what is not complete is not to be found.
+  // Next to that place, not in it: an incomplete installation must not be found.
   const scratch = `${place}.partial-${randomBytes(4).toString("hex")}`;
   const go = (...args: string[]) => run(program, args, scratch, env);
   try {
@@ -67,7 +67,7 @@ export async function fetchPython(
   }
 }
 
-/** The address of a registry may have a password in it, and what failed is told to everybody who sees the Pod. */
+/** The address of a registry may contain a password, and all who can see the Pod can read what failed. */
 function withoutCredentials(text: string): string {
   return text.replaceAll(/\/\/[^/\s]*@/g, "//");
 }

@@ -21,7 +21,7 @@ const installTimeoutMs = 300_000;
 
 export interface InterpretersOptions {
   dataDir: string;
-  /** npm's `npm-cli.js`; without it only the running Node.js major is to be had. */
+  /** npm's `npm-cli.js`; without it only the major version of the running Node.js is available. */
   npmCli?: string | undefined;
   /** An npmrc with this machine's way to its package registry; read by npm each time, if it is there. */
   npmConfig?: string | undefined;
@@ -64,7 +64,7 @@ export class Interpreters {
     return [...(await files), ...npm, ...settingsFiles([npmConfig, pipConfig])];
   }
 
-  /** Makes the interpreter ready; a second caller waits for the first one's work. */
+  /** Makes the interpreter ready; a second caller waits for the work of the first. */
   ensure(name: string, progress: (message: string) => void): Promise<string> {
     const ready = this.#ready.get(name);
     if (ready) return Promise.resolve(ready);
@@ -83,7 +83,7 @@ export class Interpreters {
     );
   }
 
-  /** Made anew by each platform: where Python is, and its pip, may have changed. */
+  /** Written again by each platform: the location of Python, and its pip, may have changed. */
   async #providePython(
     name: string,
     version: string,
@@ -94,7 +94,8 @@ export class Interpreters {
     try {
       const lack = (await findPython(version))
         ? undefined
-        : ((await fetchPython(version, progress)) ?? "what has been fetched does not run here");
+        : ((await fetchPython(version, progress)) ??
+          "the downloaded interpreter does not run here");
       await linkPython(version, partial, { pipConfig: this.#options.pipConfig, lack });
       await rm(dir, { recursive: true, force: true });
       await rename(partial, dir);

@@ -22,10 +22,10 @@ export class PathRewriter {
       .sort((a, b) => b.mountPath.length - a.mountPath.length);
   }
 
-  /** The real path; undefined when the text is no path that the container has. */
+  /** The real path; undefined when the string is not a path that the container has. */
   realPath(text: string): string | undefined {
     if (!text.startsWith("/") || text.length > 4096 || text.includes("\0")) return undefined;
-    // The root itself says nothing about the container: `PUBLIC_PATH=/` is no file.
+    // The root itself says nothing about the container: `PUBLIC_PATH=/` is not a file.
     const normal = path.posix.normalize(text);
     if (normal === "/") return undefined;
     const mount = this.#mounts.find(

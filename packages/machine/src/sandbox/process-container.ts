@@ -67,7 +67,7 @@ export class ProcessContainer implements SandboxContainer {
   readonly id: string;
   readonly startedAt: number;
   readonly pid: number;
-  /** 0 where the system does not tell. */
+  /** 0 where the system does not report it. */
   readonly startTicks: number;
   readonly exited: Promise<ExitStatus>;
   readonly ready: Promise<void>;
@@ -80,7 +80,7 @@ export class ProcessContainer implements SandboxContainer {
   readonly #user: PodUser | undefined;
   /** The signal that it would have ended by, if it were an ordinary process. */
   #endedFor: NodeJS.Signals | undefined;
-  /** Nothing of it is left, and its number may be somebody else's. */
+  /** Nothing of it is left, and its number may be another process's. */
   #isOver = false;
 
   private constructor(

@@ -25,7 +25,7 @@ export interface ExecPlace {
   within?: (argv: readonly string[]) => { argv: string[]; env: Record<string, string> } | string;
 }
 
-/** Runs a command beside a container's program, as a session of its own. */
+/** Runs a command alongside a container's program, in a session of its own. */
 export function execInProcessSandbox(
   command: ExecCommand,
   { cwd, env, within }: ExecPlace,
@@ -48,7 +48,7 @@ export function execInProcessSandbox(
   });
   const exited = exitOf(child, command.argv[0] ?? "");
   const isRunning = () => child.exitCode === null && child.signalCode === null;
-  // A command that stops reading is no failure of the session.
+  // A command that stops reading is not a failure of the session.
   child.stdin?.on("error", () => {});
   const outputs = { stdout: kept(child.stdout), stderr: kept(child.stderr) };
   return {
@@ -60,7 +60,7 @@ export function execInProcessSandbox(
         resizeTerminal(child.pid, size, clock);
     },
     kill() {
-      // Later the number may be somebody else's.
+      // Later the number may be another process's.
       if (!isRunning()) return;
       for (const group of [...childrenOf(child.pid ?? 0), child.pid ?? 0])
         signalGroup(group, "SIGKILL");
@@ -97,7 +97,7 @@ function exitOf(child: ChildProcess, program: string): Promise<{ exitCode: numbe
   });
 }
 
-/** Node.js discards what a child has printed if it ends before anybody reads. */
+/** Node.js discards what a child has printed if it ends before it is read. */
 const kept = (output: Readable | null): Readable =>
   output ? output.pipe(new PassThrough()) : Readable.from([]);
 

@@ -116,7 +116,7 @@ class ProcessSandbox implements Sandbox {
     this.annotations = {
       "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits":
-        "not enforced: the process sandbox knows no limits of processor time and memory",
+        "not enforced: the process sandbox does not support limits of processor time and memory",
       "node.spry.io/warm-processes": warmText(
         options.warm?.max ?? 0,
         this.#confinement !== undefined,
@@ -279,12 +279,12 @@ class ProcessSandbox implements Sandbox {
     return this.#warm?.figures;
   }
 
-  /** Before the recovery nobody knows which processes are strays. */
+  /** Before the recovery it is unknown which processes are strays. */
   async close(): Promise<void> {
     await this.#warm?.close();
     if (!this.#hasRecovered) return;
     await this.#endStrays();
-    // Those of containers that still run are theirs; all others are made anew.
+    // Those of containers that still run are kept; all others are created again.
     const running = [...this.#pods].filter(([, pod]) => pod.running().length > 0);
     new Jails(this.#dataDir).removeAllBut(new Set(running.map(([uid]) => uid)));
   }

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 
-/** One process as Linux's `/proc/<pid>/stat` tells it (proc_pid_stat(5)). */
+/** One process as Linux's `/proc/<pid>/stat` describes it (proc_pid_stat(5)). */
 export interface ProcessStat {
   pid: number;
   /** `Z`: ended, but not yet waited for. */
@@ -95,9 +95,9 @@ export async function readMemory(pid: number): Promise<number> {
   }
 }
 
-/** Signals a whole process group; one that is gone already is no error. */
+/** Signals a whole process group; one that has ended already is not an error. */
 export function signalGroup(group: number, signal: NodeJS.Signals): void {
-  // 0 and 1 would mean our own group, and everybody.
+  // 0 and 1 would mean our own group, and all processes.
   if (group > 1) signalProcess(-group, signal);
 }
 
@@ -111,7 +111,7 @@ export function signalGroupOf(
   if (!now || startTicks === 0 || now.startTicks === startTicks) signalGroup(pid, signal);
 }
 
-/** One that is gone already, or whose number another user's process has by now, is no error. */
+/** A process that has ended already, or whose number another user's process has by now, is not an error. */
 export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
@@ -144,7 +144,7 @@ async function pids(): Promise<number[]> {
   }
 }
 
-/** Whether this system tells about processes, so that they can be found again. */
+/** Whether this system has information about processes, so that they can be found again. */
 export function canIdentifyProcesses(): boolean {
   try {
     return readdirSync("/proc/self").includes("stat");

@@ -3,7 +3,7 @@ import path from "node:path";
 import { pythonHook } from "../network/service-files.ts";
 import { findPython, type PythonInstallation, pythonVersions } from "./python-installations.ts";
 
-/** An image wants an interpreter that is neither here nor to be had; looking again later may find it. */
+/** An image needs an interpreter that is neither here nor available for download; a later attempt may find it. */
 export class MissingInterpreterError extends Error {
   override readonly name = "MissingInterpreterError";
 }

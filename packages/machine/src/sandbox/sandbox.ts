@@ -14,11 +14,11 @@ export interface Sandbox {
   readonly name: string;
   /** For the Node's `containerRuntimeVersion`: `process://namespaces`. */
   readonly runtimeVersion: string;
-  /** What is kept apart and what is not, a plain sentence for a person. */
+  /** What is isolated and what is not, as a plain sentence. */
   readonly isolation: string;
   /** Whether each container has a copy of its image's files, in which owners mean what they mean to the image. */
   readonly keepsOwners: boolean;
-  /** What a person should know about this kind of sandbox, for the Node's annotations. */
+  /** What users should know about this kind of sandbox, for the Node's annotations. */
   readonly annotations: Record<string, string>;
   /**
    * Finds what an earlier agent left running. Called once, before anything else. Processes that

@@ -21,15 +21,15 @@ export function hasTerminals(): boolean {
 }
 
 /**
- * The command that runs another one on a terminal, as that one's parent; the other one has a session of
- * its own. `-e` hands the exit code on, `-f` does not hold output back.
+ * The command that runs another one on a terminal, as its parent; the other one has a session of its own. `-e` passes
+ * the exit code on, `-f` flushes output at once.
  */
 export function terminalCommand(argv: readonly string[]): string[] {
   const words = argv.map((word) => `'${word.replaceAll("'", `'\\''`)}'`);
   return [scriptProgram, "-qefc", `exec ${words.join(" ")}`, "/dev/null"];
 }
 
-/** The terminal is that of a descendant, which is there a moment later; the kernel tells the rest. */
+/** The terminal is that of a descendant, which exists a moment later; the kernel notifies it of the rest. */
 export function resizeTerminal(
   ancestor: number,
   size: TerminalSize,

@@ -211,7 +211,7 @@ export class JetStreamConsumer implements Consumer {
     } catch (error) {
       this.#deps.log.error(
         { consumer: this.name, error: messageOf(error) },
-        "a consumer of the queue is set aside",
+        "a consumer of the queue failed and is paused",
       );
       this.#retrying.set(position, 0);
       this.#send(reply, nak(asideMs));

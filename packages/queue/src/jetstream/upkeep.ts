@@ -21,7 +21,7 @@ export async function upkeep(deps: UpkeepDeps): Promise<void> {
     await makeRoom(deps);
     await dropDeadLetters(deps);
   } catch (error) {
-    deps.log.warn({ error: messageOf(error) }, "looking after the queue, trying again");
+    deps.log.warn({ error: messageOf(error) }, "cleaning up the queue failed, trying again");
   }
 }
 

@@ -24,7 +24,7 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-/** After its thread has ended, which only a failure does that it cannot go on with. */
+/** How long to wait after its thread has ended, which it does only after a failure that it cannot recover from. */
 const reopenMs = 1_000;
 
 /**
@@ -42,7 +42,7 @@ export async function openSqliteQueue(options: SqliteQueueOptions): Promise<Queu
   const receive = (replies: readonly Reply[]) => {
     for (const reply of replies) {
       if (reply.id === troubleId && "error" in reply)
-        log.error({ file, error: reply.error }, "the queue of events has a problem");
+        log.error({ file, error: reply.error }, "the event queue has a problem");
       const one = waiting.get(reply.id);
       if (!one) continue;
       waiting.delete(reply.id);
@@ -55,7 +55,7 @@ export async function openSqliteQueue(options: SqliteQueueOptions): Promise<Queu
   let isReopening = false;
   let reopening: NodeJS.Timeout | undefined;
   const fail = (error: unknown) => {
-    if (!isClosing) log.error({ file, error: messageOf(error) }, "the queue of events has ended");
+    if (!isClosing) log.error({ file, error: messageOf(error) }, "the event queue has stopped");
     for (const { reject } of waiting.values()) reject(unavailable(file, messageOf(error)));
     waiting.clear();
   };
@@ -77,7 +77,7 @@ export async function openSqliteQueue(options: SqliteQueueOptions): Promise<Queu
         resolve: () => {
           isOpen = true;
           isReopening = false;
-          log.info({ file }, "the queue of events is open again");
+          log.info({ file }, "the event queue is open again");
         },
         // Its file cannot be used at present: the thread is ended, and the next one tries.
         reject: () => void thread.end(),

@@ -111,7 +111,7 @@ export class Seekers {
       lease = this.#store.deliveries.lease(consumer, max, now, this.#maxHeld);
     });
     if (error) {
-      replies.push(trouble(`consumer ${consumer.name} is set aside: ${error.message}`));
+      replies.push(trouble(`consumer ${consumer.name} failed and is paused: ${error.message}`));
       this.#clock.after(asideMs, () => {
         this.#ready.add(id);
         this.#again([]);

@@ -34,7 +34,7 @@ export function checkNames({ name = "", generateName = "" }: ObjectMeta): FieldE
   return errors;
 }
 
-/** A label that names an owner must tell the truth. */
+/** A label that names an owner must match the real owner. */
 export function checkOwnerLabel(object: KubeObject, label: string, kind: string): FieldErrors {
   const value = object.metadata.labels?.[label];
   const owners = object.metadata.ownerReferences ?? [];
@@ -113,7 +113,7 @@ export function checkNameChange(
 
 const maxDifference = 4096;
 
-/** What changed, for a person: the merge patch from one to the other. */
+/** What changed, in a readable form: the merge patch from one to the other. */
 export function differenceOf(before: unknown, after: unknown): string {
   return (JSON.stringify(mergePatchBetween(before, after)) ?? "").slice(0, maxDifference);
 }

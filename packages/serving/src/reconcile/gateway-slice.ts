@@ -60,7 +60,7 @@ export function gatewaySliceReconciler(
         release(key);
         return {};
       }
-      // Callers go on by the gateway until they can go by the Pods.
+      // Callers keep using the gateway until they can use the Pods.
       if (!(await hasReadyPods(service))) return { requeueAfterMs: lookAgainMs };
       await remove(slice);
       release(key);

@@ -86,7 +86,7 @@ async function reconcile(
     const message = `There is an existing placeholder Service ${quoted(foreign)} that we do not own.`;
     conditions.markFalse(ingressReady, "NotOwned", message);
   } else if (refused !== undefined) {
-    const message = `Callers inside the cluster cannot reach Service ${quoted(refused)}: namespace ${quoted(namespace ?? "")} has as many addresses at the gateway as it may have. Delete Routes or tags that are not needed.`;
+    const message = `Callers inside the cluster cannot reach Service ${quoted(refused)}: namespace ${quoted(namespace ?? "")} has reached its limit of addresses at the gateway. Delete Routes or tags that are not needed.`;
     conditions.markFalse(ingressReady, "NoAddressLeft", message);
   } else conditions.markTrue(ingressReady);
   const { clock, settings, caches } = context;

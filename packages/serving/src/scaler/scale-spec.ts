@@ -56,7 +56,7 @@ export function scaleSpecOf(revision: Revision, settings: AutoscalerSettings): S
       (numberIn(revision, keys.panicThreshold) ?? settings.panicThresholdPercentage) / 100,
     scaleDownDelayMs: durationIn(revision, keys.scaleDownDelay) ?? settings.scaleDownDelayMs,
     graceMs: settings.scaleToZeroGraceMs,
-    // Nobody can ask for the last Pod of what no Route leads to.
+    // No request can reach the last Pod of a Revision to which no Route leads.
     retentionMs: reachable
       ? (durationIn(revision, keys.podRetention) ?? settings.podRetentionMs)
       : 0,

@@ -15,7 +15,7 @@ import { findMonorepo, type Monorepo } from "./monorepo.ts";
 import { type Tree } from "./tree.ts";
 
 const limits = { files: 500_000, depth: 64 };
-/** Made elsewhere, or nobody's source. */
+/** Generated, or not part of the source. */
 const leftOut = new Set(["node_modules", ".git", ".venv", "__pycache__"]);
 
 /**

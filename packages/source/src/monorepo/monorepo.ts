@@ -4,7 +4,7 @@ import { GitError } from "../git-error.ts";
 import { type Tree } from "./tree.ts";
 import { workspaceMatcher } from "./workspace-patterns.ts";
 
-/** A folder of a repository, with the npm packages beside it that it depends on. */
+/** A folder of a repository, with the npm packages next to it that it depends on. */
 export interface Monorepo {
   /** Folder that all of it is in, from the repository's root; the following are relative to it. */
   root: string;
@@ -148,7 +148,7 @@ function localPaths(packageJson: PackageJson, dir: string): string[] {
   });
 }
 
-/** Empty for what is none: npm tells better what is wrong with it. */
+/** Empty for anything that is not one: npm reports better what is wrong with it. */
 function readPackageJson(file: string): PackageJson {
   try {
     const found = lstatSync(file);

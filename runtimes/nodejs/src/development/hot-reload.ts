@@ -14,7 +14,7 @@ const settleMs = 60;
 
 /** Serves until the process ends. `ready` is called when the first child serves. */
 export async function superviseReloads(directory: string, ready: () => void): Promise<void> {
-  // Nobody is accepted here: the children have the port itself.
+  // No connection is accepted here: the children have the port itself.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ stdio: ["ignore", "inherit", "pipe", "ipc"] });
   takeSignals((signal) => {
@@ -32,7 +32,7 @@ export async function superviseReloads(directory: string, ready: () => void): Pr
 let current: Worker | undefined;
 let isStopping = false;
 
-/** One at a time; changes meanwhile are the next one's. */
+/** One at a time; changes meanwhile are left to the next reload. */
 async function reload(): Promise<void> {
   const begin = Date.now();
   const next = cluster.fork();

@@ -37,7 +37,7 @@ function stopAtFirstLine(file: string): void {
     );
   });
   session.once("Debugger.paused", () => {
-    // Not while it is paused: that would let the program go on.
+    // Not while it is paused: that would let the program continue.
     setImmediate(() => session.disconnect());
   });
   session.post("Debugger.enable");

@@ -1,6 +1,6 @@
 /**
- * Handlers of Nuclio, `(context, event)`, and of Fission, `(context)` and `(context, callback)`. The context
- * comes first with nobody else: how a function's own source calls its parameters tells.
+ * Handlers of Nuclio, `(context, event)`, and of Fission, `(context)` and `(context, callback)`. No other kind has
+ * the context first: the names of the parameters in the function's own source identify these.
  */
 import { type FunctionHandler, type UserFunction } from "../handler.ts";
 import { parameterNames } from "./parameter-names.ts";

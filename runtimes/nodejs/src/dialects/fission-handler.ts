@@ -63,7 +63,7 @@ interface Answer {
   headers?: Record<string, string>;
 }
 
-/** Told from data of the Function's own by its status, which is one, and by what is beside it. */
+/** Distinguished from the Function's own data by its status, which is a valid one, and by its other keys. */
 function isAnswer(value: unknown): value is Answer {
   if (value === null || typeof value !== "object" || !("status" in value)) return false;
   return isStatus(value.status) && Object.keys(value).every((name) => members.has(name));

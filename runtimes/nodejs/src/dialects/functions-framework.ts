@@ -96,7 +96,7 @@ function backgroundEvent({ attributes, data }: CloudEvent) {
   };
 }
 
-/** `{ data, context }`, or what is known beside `data`. */
+/** `{ data, context }`, or the context's fields next to `data`. */
 function givenEvent({ body }: FunctionRequest) {
   if (body === null || typeof body !== "object" || !("data" in body))
     throw new RequestError(400, "the request is not an event: its body has no data");

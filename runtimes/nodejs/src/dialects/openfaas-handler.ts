@@ -37,7 +37,7 @@ function eventOf(request: FunctionRequest, isRaw: boolean) {
   return { body, headers, method, query, path };
 }
 
-/** `status()` and `headers()` tell what is set, and set what they are given. */
+/** `status()` and `headers()` return what is set, and set what they are given. */
 class Context {
   succeed: (value?: unknown) => void = () => {};
   fail: (error?: unknown) => void = () => {};

@@ -93,7 +93,7 @@ function keepCompiled(start: string): void {
       process.on("exit", () => writeFileSync(bytecodeFile, this.createCachedData()));
     }
   };
-  // Not by a name that whoever bundles this file has a replacement for.
+  // Not by a name for which the bundler of this file has a replacement.
   const { createRequire } = process.getBuiltinModule("node:module");
   const { bytecodeFile } = createRequire(start)(start) as typeof Start;
 }

@@ -1,4 +1,4 @@
-/** What an image carries of the runtime. The Function's own files are beside them, in `function/`. */
+/** The files of the runtime in an image. The Function's own files are next to them, in `function/`. */
 import { fileURLToPath } from "node:url";
 import { type BuildOptions } from "esbuild";
 import { providedFiles } from "../provided-files.ts";

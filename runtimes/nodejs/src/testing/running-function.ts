@@ -12,7 +12,7 @@ import { bundleRuntime, compileRuntime, layOut } from "../index.ts";
 /** The runtime as images have it, with bytecode for the Node.js that runs this. */
 export const runtimeFiles = await compileRuntime(await bundleRuntime(), process.execPath);
 
-/** The real runtime, in a process of its own, with a Function's files beside it. */
+/** The real runtime, in a process of its own, with a Function's files next to it. */
 export interface RunningFunction {
   url: string;
   process: ChildProcess;

@@ -18,7 +18,10 @@ export class HttpAnswer {
     return this.#text === "";
   }
 
-  /** All of it is here, and another may follow on the same connection. False, too, where only the end of the connection tells. */
+  /**
+   * All of it has been received, and another may follow on the same connection. Also false if only the end of the
+   * connection shows where it ends.
+   */
   get isWhole(): boolean {
     return this.#isWhole;
   }

@@ -34,8 +34,9 @@ export class HttpPoster {
   }
 
   /**
-   * Resolves when a status of success has come and nothing holds the body any more, and rejects otherwise. What a server
-   * closes on a kept connection without a word is sent again, once: nobody minds getting the same twice.
+   * Resolves when a status of success has come and nothing holds the body any more, and rejects otherwise. If a
+   * server closes a kept connection without a response, the request is sent again, once: a collector may receive the
+   * same spans twice.
    */
   async post(message: Message): Promise<void> {
     const known = this.#takeIdle();
@@ -110,7 +111,7 @@ class Connection {
   }
 
   #read(chunk: Buffer): void {
-    // Nobody has asked for anything.
+    // Data without a request.
     if (!this.#settle) return void this.#socket.destroy();
     this.#answer.add(chunk);
     if (this.#answer.isWhole && this.#isWritten) this.#end();

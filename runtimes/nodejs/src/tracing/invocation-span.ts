@@ -17,8 +17,8 @@ interface Invocation {
 }
 
 /**
- * The context of one request that is recorded. Its span is made when somebody asks for it: the
- * Function's own spans, or a request that it sends. Most Functions never do.
+ * The context of one request that is recorded. Its span is made when it is first needed: for the Function's own
+ * spans, or a request that it sends. Most Functions never need it.
  */
 export class InvocationSpan extends Context {
   readonly #startMs: number;

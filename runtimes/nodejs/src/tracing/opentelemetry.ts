@@ -13,7 +13,7 @@ interface Setter {
 export function provideOpenTelemetry(tracer: Tracer): void {
   const known = globalThis as unknown as Record<symbol, unknown>;
   known[globalKey] ??= {
-    // The package asks for an implementation that is no older than itself.
+    // The package requires an implementation that is not older than itself.
     version: "1.99.0",
     trace: { getTracer: () => tracer },
     context: {

@@ -64,7 +64,7 @@ export function spanField(span: Span): Uint8Array {
   );
 }
 
-/** A span's field with zeros for what tells it from others, and where those are. */
+/** A span's field with zeros for what distinguishes it from others, and where those are. */
 export interface BlankSpan {
   bytes: Uint8Array;
   places: { traceId: number; spanId: number; parentSpanId: number; start: number; end: number };

@@ -3,7 +3,7 @@ import { writeTime } from "./protobuf-writer.ts";
 import { type Span } from "./span.ts";
 import { idBytes, type SpanContext } from "./trace-context.ts";
 
-/** A span of an invocation that nobody has added to, of which there are many that differ in little else than this. */
+/** A span of an invocation to which nothing was added, of which there are many that differ in little else than this. */
 export interface PlainSpan {
   template: BlankSpan;
   /** Whose bytes from `at` on are its ids: of the trace, if it begins here, and of the span. */

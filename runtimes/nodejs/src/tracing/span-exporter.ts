@@ -75,7 +75,7 @@ export class SpanExporter {
     if (!batch) return;
     this.#current = undefined;
     if (batch.isEmpty) return void (this.#spare = batch);
-    // It is no part of the request whose span happened to be the last one.
+    // It is not part of the request whose span happened to be the last one.
     const sent = runWith(rootContext, () => this.#deliver(batch));
     this.#sending.add(sent);
     void sent.then(() => this.#sending.delete(sent));

@@ -47,7 +47,7 @@ function isId(id: string): boolean {
 export const idBytes = { trace: 16, span: 8, both: 24 } as const;
 const idsPerPool = 512;
 
-/** Random bytes, and where the next are that nobody has taken. */
+/** Random bytes, and the position of the next unused ones. */
 export interface RandomIds {
   readonly bytes: Buffer;
   used: number;

@@ -49,7 +49,7 @@ export class Tracing {
       enter(span);
       return span;
     }
-    // Nobody records a span of ours: the caller's stays the parent.
+    // No span of ours is recorded: the caller's stays the parent.
     if (parent) enter(withSpan(rootContext, new Span("caller", parent)));
     else if (this.#exporter) enter(unrecorded());
     else leave();

@@ -3,9 +3,9 @@ import { Request, toNativeRequest } from "./request.ts";
 import { Response } from "./response.ts";
 
 /**
- * Makes `Request` and `Response` in a Function's code ours. Node.js' own cost 6 MB and as much time as
- * starting does, as soon as anybody looks at them, even to replace them: so these names are declared
- * above the global object, which keeps its own (`globalThis.Response`). An answer may be of either.
+ * Makes `Request` and `Response` in a Function's code ours. Those of Node.js cost 6 MB and as much time as the start
+ * of the process as soon as they are first accessed, even to replace them: so these names are declared above the
+ * global object, which keeps its own (`globalThis.Response`). A response may be of either class.
  */
 export function provideWebClasses(): void {
   const declare = "let Request, Response; (a, b) => { Request = a; Response = b; }";

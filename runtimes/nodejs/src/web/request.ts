@@ -110,7 +110,7 @@ export class Request {
     return new Uint8Array(await this.#read());
   }
 
-  /** Without a stream of the web, if nobody has asked for one. */
+  /** Without a web stream, if none has been requested. */
   async #read(): Promise<Uint8Array> {
     if (this.#isRead) throw new TypeError("Body is unusable: Body has already been read");
     if (!this.#incoming || this.#native)

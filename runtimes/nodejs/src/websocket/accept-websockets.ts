@@ -62,7 +62,7 @@ function mistakeOf({ method, headers }: FunctionRequest): string | undefined {
   return undefined;
 }
 
-/** Nobody but us closes the connection now: a client may leave it open for good. */
+/** Only we close the connection now: a client may leave it open for good. */
 function refuse(socket: Socket, mistake: string): void {
   socket.on("error", () => {});
   const version = "sec-websocket-version: 13\r\nconnection: close\r\n";

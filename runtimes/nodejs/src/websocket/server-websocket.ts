@@ -3,7 +3,7 @@ import { type Duplex } from "node:stream";
 import { encodeFrame, type Frame, FrameReader, opcodes, ProtocolError } from "./frames.ts";
 
 const limits = { unsentBytes: 16 * 1024 * 1024, pingMs: 30_000, closeMs: 5000 };
-/** What each frame that waits costs beside its bytes, in part: small ones, too, must come to an end. */
+/** What each waiting frame counts in addition to its bytes: many small ones must reach the limit, too. */
 const frameCost = 256;
 
 export interface MessageEvent extends Event {
@@ -81,7 +81,7 @@ export class ServerWebSocket extends EventTarget {
     if (!isSendable(code))
       throw new RangeError(`closing a WebSocket: ${code} is not a valid close code`);
     const text = Buffer.alloc(123);
-    // Whole characters only: half of one is no text.
+    // Whole characters only: half of one is not valid text.
     const { written } = new TextEncoder().encodeInto(reason, text);
     this.readyState = ServerWebSocket.CLOSING;
     const payload = Buffer.concat([
@@ -101,7 +101,8 @@ export class ServerWebSocket extends EventTarget {
 
   #receive(chunk: Buffer): void {
     this.#isAlive = true;
-    // What a client sends after the end is nobody's: keeping it would fill the memory until it goes.
+    // Data that a client sends after the end has no reader: keeping it would fill the memory until the client
+    // disconnects.
     if (this.#closed) return;
     try {
       for (const frame of this.#reader.read(chunk)) {

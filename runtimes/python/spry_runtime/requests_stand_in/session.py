@@ -123,7 +123,7 @@ class _AnyStatus(urllib.request.HTTPErrorProcessor):
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, request, answer, code, message, headers, new_url):
-        """What proves who is asking is for nobody else to see."""
+        """Credentials must not be sent to other hosts."""
         onward = super().redirect_request(request, answer, code, message, headers, new_url)
         if onward is None:
             return None

@@ -7,8 +7,8 @@ export interface MatchCondition {
 }
 
 /**
- * Whether all conditions hold. One that is false decides; else those that cannot be evaluated do:
- * under `Fail` throws an Error that tells them, under `Ignore` the answer is no
+ * Whether all conditions hold. One that is false decides; otherwise those that cannot be evaluated do: under `Fail`
+ * an Error with their messages is thrown, under `Ignore` the conditions do not hold
  * (`k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions`).
  */
 export function meetsConditions(

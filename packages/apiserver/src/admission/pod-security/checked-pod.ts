@@ -48,7 +48,7 @@ export interface CheckedPod {
   };
 }
 
-/** Why a Pod is not allowed; the reason alone is told about Pods that are there already. */
+/** Why a Pod is not allowed; of Pods that exist already, only the reason is reported. */
 export interface Violation {
   reason: string;
   detail: string;
@@ -100,7 +100,7 @@ export function containers(names: readonly string[]): string {
   return `${plural("container", names.length)} ${quoted(names)}`;
 }
 
-/** `pod and container "a"`: who sets what they must not; undefined when nobody does. */
+/** `pod and container "a"`: which of them set what they must not; undefined when none does. */
 export function setters(isPodBad: boolean, names: readonly string[]): string | undefined {
   const all = [...(isPodBad ? ["pod"] : []), ...(names.length > 0 ? [containers(names)] : [])];
   return all.length > 0 ? all.join(" and ") : undefined;

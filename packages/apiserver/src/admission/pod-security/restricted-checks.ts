@@ -118,7 +118,7 @@ const exceptOnWindows =
   (pod) =>
     pod.spec?.os?.name === "windows" ? undefined : check(pod);
 
-/** Root in a user namespace of its own is nobody outside of it. */
+/** Root in a user namespace of its own has no rights outside of it. */
 const exceptWithOwnUsers =
   (check: Check["check"]): Check["check"] =>
   (pod) =>

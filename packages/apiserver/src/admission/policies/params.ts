@@ -19,8 +19,8 @@ export class ParamSource {
   }
 
   /**
-   * The policy is evaluated once with each; with `null` when it takes none, never when there are none to
-   * be had. Throws an Error that says what is wrong with the binding.
+   * The policy is evaluated once with each; with `null` when it takes none, never when none can be found. Throws an
+   * Error that says what is wrong with the binding.
    */
   async collect(
     kind: ParamKind | undefined,

@@ -38,14 +38,14 @@ interface Charge {
 }
 
 /**
- * The admission plugin ResourceQuota (`k8s.io/apiserver/pkg/admission/plugin/resourcequota`). What is
- * used is counted up with the object itself, in one transaction; a controller counts anew, and down.
+ * The admission plugin ResourceQuota (`k8s.io/apiserver/pkg/admission/plugin/resourcequota`). Usage is raised
+ * together with the object itself, in one transaction; a controller counts again, and lowers it.
  */
 export class QuotaAdmission {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #type: ResourceType;
-  /** By revisions of quotas that were written here: when the count that they go on from was made. */
+  /** By revisions of quotas that were written here: when the count was made on which they are based. */
   readonly #own = new Map<string, number>();
 
   constructor(store: Store, catalog: Catalog, clock: Clock) {
@@ -75,7 +75,7 @@ export class QuotaAdmission {
       next.status = { ...next.status, used: resourceListOf(used) };
       this.#track(stored.object, next);
       const countedAt = this.#countedAt(stored);
-      // It shares its transaction with the object that is about to be written, which tells a failure.
+      // It shares its transaction with the object that is about to be written, which reports a failure.
       this.#store.put(stored, stored, next as unknown as UnknownObject).catch(() => {});
       this.#own.set(next.metadata.resourceVersion ?? "", countedAt);
       if (this.#own.size > maxOwn) this.#own.delete(this.#own.keys().next().value ?? "");
@@ -137,12 +137,15 @@ export class QuotaAdmission {
     });
   }
 
-  /** The revision at which somebody else last wrote what is used. */
+  /** The revision at which another writer last set the usage. */
   #countedAt({ revision }: StoredObject): number {
     return this.#own.get(String(revision)) ?? revision;
   }
 
-  /** Whether any object of the kind has gone since then. A history that is too short for it says yes. */
+  /**
+   * Whether any object of the kind has been deleted since then. If the history does not go back that far, the answer
+   * is yes.
+   */
   #hasDeletions(quota: StoredObject, { type, namespace }: AdmissionAttributes["request"]): boolean {
     let found = false;
     try {
@@ -156,8 +159,8 @@ export class QuotaAdmission {
   }
 
   /**
-   * `used` without what has been deleted since it was counted: the controller may not have come to it, and
-   * nobody is refused for what is gone.
+   * `used` without what has been deleted since it was counted: the controller may not have got to it, and no request
+   * may be refused because of objects that are deleted.
    */
   #counted(
     quota: UnknownObject,

@@ -61,7 +61,7 @@ export class WebhookCaller {
     return current.object;
   }
 
-  /** All at once; the first refusal in the order of the webhooks is told. */
+  /** All at once; of several refusals, the first in the order of the webhooks is reported. */
   async validate(attributes: AdmissionAttributes): Promise<void> {
     const webhooks = this.#webhooks("validating", attributes);
     if (webhooks.length === 0) return;

@@ -176,7 +176,7 @@ function writtenUrl(url: URL, { service }: ClientConfig): string {
   return `https://${url.hostname}:${service.port ?? 443}${url.pathname}${url.search}`;
 }
 
-/** `client-go/rest`: an answer that is no success and no `Status`. */
+/** `client-go/rest`: a response that is neither a success nor a `Status`. */
 function unsuccessful({ status, contentType, text }: Answer): string {
   try {
     const told = JSON.parse(text) as { kind?: string; message?: string };

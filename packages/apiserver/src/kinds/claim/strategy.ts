@@ -3,8 +3,8 @@ import { type Strategy } from "../../resources/resource-type.ts";
 import { checkName, checkOneOf, checkSelector } from "../../resources/validation/formats.ts";
 
 /**
- * `pkg/apis/core/v1/defaults.go`. Claims get no finalizer that protects them while in use: no Pod of
- * the embedded engine can use one, and nobody would take the protection away again.
+ * `pkg/apis/core/v1/defaults.go`. Claims get no finalizer that protects them while in use: no Pod of the embedded
+ * engine can use one, and no controller would remove the finalizer.
  */
 export const claimStrategy: Strategy = {
   defaults(object) {

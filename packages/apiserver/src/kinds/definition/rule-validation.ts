@@ -23,7 +23,7 @@ const maxDepth = 64;
 interface Position {
   isRoot: boolean;
   depth: number;
-  /** The list or map within which values cannot be told from their earlier versions. */
+  /** The list or map within which values cannot be matched with their earlier versions. */
   uncorrelatable?: string | undefined;
   /** How many values of the schema an object can have; undefined when a list or map around it has no bound. */
   count: number | undefined;
@@ -32,8 +32,8 @@ interface Position {
 }
 
 /**
- * The CEL rules of a schema that is good otherwise: they can be parsed, name fields that are there, and cost no more than they may.
- * Rules of what cannot be told from its earlier version must not speak of that.
+ * Checks the CEL rules of a schema that is valid otherwise: they must parse, name existing fields, and stay within
+ * the cost limits. Rules of values that cannot be matched with their earlier versions must not refer to those.
  */
 export function validateRules(schema: Schema, path: string, errors: FieldErrors): void {
   const total = { cost: 0 };

@@ -24,7 +24,7 @@ export function validateStructure(
   level: Level = "root",
   depth = 0,
 ): void {
-  // Told by the walk through the whole schema.
+  // Reported by the walk through the whole schema.
   if (depth > maxDepth) return;
   const { type = "", properties = {}, additionalProperties: rest } = schema;
   const embedded = schema["x-kubernetes-embedded-resource"] === true;

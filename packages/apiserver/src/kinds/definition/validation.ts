@@ -79,7 +79,7 @@ function validateSpec(spec: Partial<DefinitionSpec>, errors: FieldErrors): void 
   validateConversion(spec.conversion, "spec.conversion", errors);
 }
 
-/** What all versions have alike is one thing of the whole definition, and told as such. */
+/** What all versions have in common belongs to the whole definition, and is reported once. */
 interface Shared {
   schema: boolean;
   subresources: boolean;

@@ -87,7 +87,7 @@ function validateSeries({ series }: Event, errors: FieldErrors): void {
   if (!series.lastObservedTime) errors.required("series.lastObservedTime");
 }
 
-/** Of an event of events.k8s.io only the series goes on. */
+/** Of an event of events.k8s.io only the series may change. */
 function validateChange(event: Event, old: Event, errors: FieldErrors): void {
   if (!isDeepStrictEqual(event.series, old.series)) validateSeries(event, errors);
   for (const [field, path] of [

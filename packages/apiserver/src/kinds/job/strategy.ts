@@ -167,7 +167,7 @@ function setJobDefaults(spec: Spec | undefined): void {
   setPodSpecDefaults(spec.template?.spec);
 }
 
-/** A Job's Pods are told by its uid, so that no other Job's Pods are taken for its own. */
+/** A Job's Pods are identified by its uid, so that no other Job's Pods are taken for its own. */
 function generateSelector(object: UnknownObject): void {
   const spec = object.spec as Spec | undefined;
   if (!spec?.template || spec.manualSelector) return;

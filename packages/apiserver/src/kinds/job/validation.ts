@@ -48,7 +48,7 @@ export function validateSelector(spec: JobSpec, errors: FieldErrors): void {
   checkMatches(spec, errors);
 }
 
-/** A selector that nobody chose holds exactly the Job's own Pods. */
+/** A generated selector selects exactly the Job's own Pods. */
 function validateGenerated(object: UnknownObject, spec: JobSpec, errors: FieldErrors): void {
   if (spec.manualSelector || !spec.selector) return;
   const { uid = "", name = "" } = object.metadata;

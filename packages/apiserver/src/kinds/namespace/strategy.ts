@@ -15,7 +15,7 @@ export const namespaceStrategy: Strategy = {
   prepare(object, { old, subresource }) {
     const namespace = object as Namespace;
     if (!old) {
-      // Removed through /finalize by whoever has emptied the namespace.
+      // Removed through /finalize by the controller that has emptied the namespace.
       namespace.spec = { finalizers: ["kubernetes"] };
       namespace.status = { phase: "Active" };
     } else if (subresource !== "finalize") {

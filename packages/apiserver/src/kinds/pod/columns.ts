@@ -31,7 +31,7 @@ function podStatus(pod: Pod): string {
       if (shown) reason = shown;
       else if (each.ready && each.state?.running) hasRunning = true;
     }
-    // One container has completed while another goes on.
+    // One container has completed while another still runs.
     if (reason === "Completed" && hasRunning) {
       reason = isConditionTrue(status?.conditions as never, "Ready") ? "Running" : "NotReady";
     }

@@ -51,7 +51,7 @@ export const serviceStrategy: Strategy = {
     }
     for (const port of spec.ports ?? []) {
       port.protocol ??= "TCP";
-      // Go programs send 0 (and an empty text) for one that nobody set.
+      // Go programs send 0 (and an empty string) for a field that was not set.
       port.targetPort ||= port.port ?? 0;
     }
   },

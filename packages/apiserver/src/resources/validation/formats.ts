@@ -64,7 +64,7 @@ export function checkName(
   for (const problem of nameProblems(name, rule)) errors.invalid(path, name, problem);
 }
 
-/** An optional value out of a set; nothing is said of one that is not there. */
+/** An optional value out of a set; one that is missing is not reported. */
 export function checkOneOf(
   value: string | undefined,
   supported: readonly string[],

@@ -89,12 +89,12 @@ async function cluster(options: GlobalOptions): Promise<Finding> {
     if (status?.allowed) return { what: `you may deploy to namespace ${namespace}` };
     return {
       what: `deploying to namespace ${namespace}`,
-      problem: "the cluster does not allow it to you",
+      problem: "you do not have the permission",
       wayOut: "ask for the right to patch functions.serverless.kyma-project.io",
     };
   } catch (error) {
     const [reason] = messageOf(error).split("\n");
-    return { what: `cluster: none can be used now (${reason})` };
+    return { what: `cluster: not available (${reason})` };
   }
 }
 

@@ -77,7 +77,7 @@ function firstDifference(expected: string, rootDir: string): string | undefined 
       : entry.isFile()
         ? found.isFile() && readFileSync(there).equals(readFileSync(wanted))
         : found.isDirectory();
-    if (!isSame) return `/${name} is not what the image has there`;
+    if (!isSame) return `/${name} differs from the image`;
   }
   return undefined;
 }

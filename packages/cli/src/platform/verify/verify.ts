@@ -97,7 +97,7 @@ async function* registryContent({ registry }: Places): AsyncGenerator<Finding> {
     damaged++;
     yield {
       what: `registry content ${digest}`,
-      problem: `${file} is not what its digest says`,
+      problem: `${file} does not match its digest`,
       wayOut:
         "the registry removes it when it is next used, and what needs it is built again; or remove the file",
     };

@@ -101,7 +101,7 @@ function knownImage(
   const known = [
     { key: status.build?.key, image: status.build?.image },
     { key: deployment?.metadata.annotations?.[annotations.buildKey], image: container?.image },
-    // A Function that returns to an earlier version finds that one's image.
+    // A Function that returns to an earlier version finds the image of that version.
     ...ownRevisions(fn, caches.revisions.byIndex("function", key)).map(({ version }) => ({
       key: version.buildKey,
       image: version.image,

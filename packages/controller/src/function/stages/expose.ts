@@ -12,7 +12,7 @@ export const exposeService: Stage = {
   async run(draft, deps) {
     const { fn } = draft;
     const { client, caches } = deps;
-    // As long as a Knative Service has the requests, they go on finding it.
+    // While a Knative Service serves, its Service stays, so that requests still find it.
     if (isAwaitingDeployment(draft, deps)) return done;
     try {
       await ensureChild(client, caches.services, fn, desiredService(fn));

@@ -89,7 +89,7 @@ function updated(
   return { kind: "done", reason: "SourceUpdated", message };
 }
 
-/** Says it; with a commit that is known, the Function goes on with that. */
+/** Reports the failure; if a commit is known, the pass continues with it. */
 function failed(draft: Draft, error: GitError, known: string | undefined): Outcome {
   const reason = "SourceUpdateFailed";
   const message = messageOf(error);
@@ -132,7 +132,7 @@ export function forgetGitSource(status: FunctionStatus): void {
   delete status.gitRepository;
 }
 
-/** What a person writes to have the server asked at once. */
+/** What a user writes to have the server queried at once. */
 function demandOf({ fn }: Draft): string {
   const { [annotations.gitCheck]: check = "", [annotations.rebuild]: rebuild = "" } =
     fn.metadata.annotations ?? {};

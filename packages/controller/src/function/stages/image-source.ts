@@ -16,8 +16,8 @@ export async function resolveImageSource(draft: Draft, deps: Deps): Promise<Outc
   const registry = activeRegistry(deps.caches, namespace);
   // Without one the build stage waits, and says for what.
   if (registry) {
-    // Two Functions may have shared a former name: only images of this one's own successful builds are accepted from there,
-    // because a build key contains the digest but not the repository.
+    // Two Functions may have shared a former name: only images of this Function's own successful builds are accepted
+    // from there, because a build key contains the digest but not the repository.
     const { build } = status;
     const isKnown = build?.image !== undefined && build.key === buildKey(fn);
     const own = [registry, ...registry.others].flatMap((each) =>

@@ -83,7 +83,7 @@ function isSound({ metadata }: Function, { data }: FunctionRevision): boolean {
   );
 }
 
-/** What Knative would have made of the Function then. How it is scaled is the Function's affair now. */
+/** What Knative would have made of the Function then. How it is scaled is up to the Function now. */
 function revisionOf(
   fn: Function,
   { revision, data }: FunctionRevision,

@@ -83,7 +83,7 @@ function Room({ usage: { stored, quota } }: { usage: RegistryUsage }) {
         max={quota}
         high={quota * 0.8}
         value={stored}
-        aria-label="Room that is taken in the registry"
+        aria-label="Space used in the registry"
       />
       <span class="muted">
         {bytesText(stored)} of {bytesText(quota)}

@@ -144,8 +144,8 @@ function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew
             text={current}
           >
             <p>
-              This is what they are now. Apply replaces it by your text; Discard shows it in the
-              editor.
+              These are the current settings. Apply replaces them with your text; Discard shows them
+              in the editor.
             </p>
           </Problem>
         )}
@@ -164,7 +164,7 @@ function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew
               Discard
             </button>
             <span class="muted">
-              {isChanged ? "Not applied yet." : "What is not set has its default."}
+              {isChanged ? "Not applied yet." : "Settings that are not set have their defaults."}
             </span>
           </div>
         ) : (

@@ -12,8 +12,8 @@ import { type PackageSources } from "./package-sources.ts";
 const beforeRelease = /\d[-_.]?(?:a|b|c|rc|alpha|beta|pre|preview|dev)[-_.]?\d*/i;
 
 /**
- * Throws `NotForUv` where pip might have installed something else than uv has. `log` is what uv's resolver told of its
- * choices.
+ * Throws `NotForUv` where pip might have installed something else than uv has. `log` is the output of uv's resolver
+ * about its choices.
  */
 export function assertAsPip(target: string, log: string, sources: PackageSources): void {
   const directories = metadataDirectories(target);

@@ -109,7 +109,7 @@ function connection(settings: PipSettings): Record<string, string> {
   const seconds = Math.ceil(Number(timeout ?? defaultTimeoutSeconds)) || defaultTimeoutSeconds;
   return {
     UV_HTTP_TIMEOUT: String(seconds),
-    // An index that is away is pip's to tell of.
+    // pip reports an index that cannot be reached.
     UV_HTTP_RETRIES: "1",
     ...(certificates && { SSL_CERT_FILE: certificates }),
   };

@@ -43,8 +43,8 @@ print(json.dumps(merged))
 `;
 
 /**
- * Asks the interpreter on `PATH`, whose own file counts too. There may be logins in what it says, which nobody may see.
- * Throws `NotForUv` when there is something wrong, which pip itself will tell.
+ * Asks the interpreter on `PATH`, whose own file counts too. Its output may contain logins, which must not be shown.
+ * Throws `NotForUv` when something is wrong, which pip itself will report.
  */
 export async function readPipSettings(run: InstallerRun): Promise<PipSettings> {
   try {

@@ -13,7 +13,7 @@ export type Grant =
   | { for: "namespace"; namespace: string; uid: string }
   | BuildGrant;
 
-/** One build, as long as its Job goes on. */
+/** One build, while its Job runs. */
 export interface BuildGrant {
   for: "build";
   namespace: string;

@@ -28,7 +28,7 @@ export function createAutoscaler(context: ControllerContext): Controller {
   });
   caches.autoscalers.onChange((change) => {
     const { type, object } = change;
-    // Its own status is no news.
+    // A change of its status alone is its own, and needs no pass.
     const isNews = type !== "updated" || !deepEqual(change.previous.spec, object.spec);
     if (isNews) controller.enqueue(keyOf(object));
   });

@@ -18,7 +18,7 @@ export interface ScaleTarget {
   replicas: number;
   /** As its status counts them. */
   counted: number;
-  /** Of its Pods; empty when it tells none. */
+  /** Selector of its Pods; empty when the scale subresource has none. */
   selector: string;
   resize(replicas: number): Promise<void>;
 }
@@ -56,7 +56,7 @@ export async function readScaleTarget(
   };
 }
 
-/** What is wrong with a target, as it is told in the condition `AbleToScale`. */
+/** What is wrong with a target, as the condition `AbleToScale` reports it. */
 export function unreadableMessage(error: unknown): string {
   return `the HPA controller was unable to get the target's current scale: ${messageOf(error)}`;
 }

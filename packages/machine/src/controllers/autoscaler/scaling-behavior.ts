@@ -44,7 +44,7 @@ export interface ScalingDecision {
 
 type Spec = NonNullable<HorizontalPodAutoscaler["spec"]>;
 
-/** From the metric's wish to the next count: stabilisation windows, rate policies, then min and max. */
+/** From the count that the metric asks for to the next count: stabilisation windows, rate policies, then min and max. */
 export function nextReplicas(
   spec: Spec,
   current: number,

@@ -198,7 +198,7 @@ async function startJob(context: ControllerContext, cronJob: CronJob, at: number
       throw error;
     }
     job = await client.get(resources.jobs, targetOf(wanted));
-    // Somebody else's Job has the name: this time is not served.
+    // Another client's Job has the name: this run is skipped.
     if (!isControlledBy(job, cronJob) || isActive(status, job)) return;
   }
   const { namespace, name, uid, resourceVersion } = job.metadata;

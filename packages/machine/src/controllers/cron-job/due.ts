@@ -5,7 +5,7 @@ import { type Schedule } from "./schedule.ts";
 export interface Due {
   /** The latest time that has come and was not yet served; undefined when there is none. */
   at?: number;
-  /** More than a hundred times were missed: worth a word to the person. */
+  /** More than a hundred were missed: worth an Event. */
   tooMany: boolean;
 }
 

@@ -46,7 +46,7 @@ export function parseSchedule(text: string, timeZone = "UTC"): Schedule {
 
 /** Whether this machine knows the time zone, by its name in the IANA database. */
 export function isTimeZone(timeZone: string): boolean {
-  // Offsets like +01:00 are no names, though the language knows them too.
+  // Offsets like +01:00 are not names, though the language accepts them too.
   if (!/^[A-Za-z]/.test(timeZone) || timeZone.toLowerCase() === "local") return false;
   try {
     return Intl.DateTimeFormat("en", { timeZone }).resolvedOptions().timeZone !== "";

@@ -17,8 +17,8 @@ export function deadlineSecondsOf(spec: Deployment["spec"]): number {
 }
 
 /**
- * The conditions with this one, unless it says what is said already (`SetDeploymentCondition`). With `renewed`, only
- * its `lastUpdateTime` is news.
+ * The conditions with this one, unless they have it already (`SetDeploymentCondition`). With `renewed`, only its
+ * `lastUpdateTime` changes.
  */
 export function withCondition(
   conditions: readonly DeploymentCondition[],

@@ -139,7 +139,7 @@ function conditionsOf({ status }: Deployment): DeploymentCondition[] {
   return (status?.conditions ?? []) as DeploymentCondition[];
 }
 
-/** Writes the revision, and news of a rollout, at once: what follows in the pass may fail. */
+/** Writes the revision, and changes of a rollout's state, at once: what follows in the pass may fail. */
 async function tell(
   { client, clock }: ControllerContext,
   deployment: Deployment,
@@ -153,7 +153,7 @@ async function tell(
       : undefined;
   if (revisionOf(deployment) === revision && !conditions) return deployment;
   const annotations = { [revisionAnnotation]: String(revision) };
-  // With the status, where it is no change of what is wished: the generation stays.
+  // Written with the status, where the desired state does not change: the generation stays.
   return client.patch(
     resources.deployments,
     target(deployment),

@@ -95,7 +95,7 @@ export function rolloutStatus(
   if (!hasDeadline(deployment))
     conditions = conditions.filter(({ type }) => type !== "Progressing");
   const progress = progressOf(deployment, status, current, clock);
-  // The only condition whose news may be that it still holds: the deadline counts anew.
+  // The only condition that is written again when it still holds: its deadline starts over.
   if (progress)
     conditions = withCondition(
       conditions,
@@ -140,7 +140,7 @@ function progressOf(
     ? `ReplicaSet "${current.metadata.name}"`
     : `Deployment "${deployment.metadata.name}"`;
   const reason = getCondition(conditionsOf(deployment), type)?.reason;
-  // After a rollout has ended, Pods that come and go are no progress of a rollout.
+  // After a rollout has ended, Pods that come and go do not count as its progress.
   const isOver =
     reason === "NewReplicaSetAvailable" && (status.replicas ?? 0) === (status.updatedReplicas ?? 0);
   if (!hasDeadline(deployment) || isOver) return undefined;
@@ -162,7 +162,7 @@ function progressOf(
   return undefined;
 }
 
-/** When a rollout that makes no progress is given up; undefined when none is going on. */
+/** When a rollout that makes no progress is given up; undefined when none is under way. */
 export function msUntilDeadline(deployment: Deployment, clock: Clock): number | undefined {
   const known = getCondition(conditionsOf(deployment), "Progressing");
   if (!known?.lastUpdateTime || !hasDeadline(deployment) || deployment.spec?.paused)

@@ -3,7 +3,7 @@ import { type ControllerContext } from "../context.ts";
 import { scaleAnnotationsOf } from "./revisions.ts";
 import { replicasOf, type Scale } from "./rollout.ts";
 
-/** Gives sets the sizes of a step, and tells of each that changes. */
+/** Gives sets the sizes of a step, and records an Event for each that changes. */
 export async function applyScale(
   { client, events }: ControllerContext,
   deployment: Deployment,

@@ -4,7 +4,7 @@ import { type DeploymentCondition, hasDeadline, withCondition } from "./deployme
 import { type DeploymentStatus } from "./deployment-status.ts";
 import { target } from "./scaling.ts";
 
-/** Says that a rollout was paused or goes on, before anything else happens; the deadline does not count meanwhile. */
+/** Reports that a rollout was paused or resumed, before anything else happens; the deadline does not count meanwhile. */
 export async function writePause(
   { client, clock }: ControllerContext,
   deployment: Deployment,

@@ -56,7 +56,7 @@ async function reconcileService(context: ControllerContext, key: string): Promis
   const { caches } = context;
   const service = caches.services.get(key);
   const present = caches.endpointSlices.byIndex(byService, key).filter(isManaged);
-  // Without a selector the slices belong to whoever writes them; with the Service gone, to the collector.
+  // Without a selector the slices belong to the client that writes them; with the Service deleted, to the collector.
   if (!service || !hasSelector(service) || service.metadata.deletionTimestamp) return;
   await applySlices(context, present, desiredSlices(service, podsOf(service, context)));
 }

@@ -59,7 +59,7 @@ async function reconcileService(context: ControllerContext, key: string): Promis
     if (existing) await remove(context, key);
     return;
   }
-  // Without a selector they belong to whoever writes them.
+  // Without a selector they belong to the client that writes them.
   if (!hasSelector(service) || service.metadata.deletionTimestamp) return;
   const desired = desiredEndpoints(service, podsOf(service, context));
   if (existing && isSame(existing, desired)) return;

@@ -26,9 +26,9 @@ interface Collector {
 }
 
 /**
- * Deletes what nobody owns any more (Kubernetes documentation, "Garbage Collection"): in the
- * background, in the foreground (dependents first) or not at all (`orphan`), as the owner's deletion
- * said. An owner reference means the object of that uid; one that only has the name is absent.
+ * Deletes objects whose owners no longer exist (Kubernetes documentation, "Garbage Collection"): in the background,
+ * in the foreground (dependents first) or not at all (`orphan`), as the owner's deletion specified. An owner
+ * reference means the object with that uid; an object that only has the name is not the owner.
  */
 export function createGarbageCollector(
   context: ControllerContext,
@@ -142,7 +142,7 @@ async function stateOf(
     return known.deleting && known.finalizers.includes(foreground) ? "waiting" : "present";
   if (absent.has(owner.uid)) return "absent";
   const kind = findKind(collector.kinds, owner.apiVersion, owner.kind);
-  // A kind that nobody knows (yet) may come back with its objects: never delete on that.
+  // A kind that is not served (yet) may come back with its objects: never delete because of that.
   if (!kind) return "present";
   const namespace = kind.namespaced ? dependent.namespace : undefined;
   try {

@@ -20,7 +20,7 @@ import {
 } from "./indexes.ts";
 import { failureVerdict, isPodFailed, successVerdict } from "./policies.ts";
 
-/** Kept on every Pod of a Job until the Job's status has counted it: no outcome is lost or told twice. */
+/** Kept on every Pod of a Job until the Job's status has counted it: no outcome is lost or counted twice. */
 export const trackingFinalizer = "batch.kubernetes.io/job-tracking";
 
 /** What the Job's Pods amount to. */
@@ -30,7 +30,7 @@ export interface JobCounts {
   ready: number;
   /** Including those not yet moved to the status counters. */
   succeeded: number;
-  /** Likewise; without those that the `podFailurePolicy` ignores. */
+  /** The same, without those that the `podFailurePolicy` ignores. */
   failed: number;
   /** Ended Pods that still carry the finalizer and are not named in the status. */
   fresh: { succeeded: Pod[]; failed: Pod[]; ignored: Pod[] };

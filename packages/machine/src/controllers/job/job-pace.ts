@@ -30,7 +30,7 @@ export function msUntilRetry(
   return count === 0 ? 0 : msUntilAfter(count, Math.max(0, ...since), clock);
 }
 
-/** The same for one index with `backoffLimitPerIndex`: after the failures that its latest Pod tells of. */
+/** The same for one index with `backoffLimitPerIndex`: after the failures that its latest Pod records. */
 export function msUntilIndexRetry(latest: Pod | undefined, clock: Clock): number {
   return latest ? msUntilAfter(earlierFailures(latest, true) + 1, endOf(latest), clock) : 0;
 }

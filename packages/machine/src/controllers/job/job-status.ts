@@ -14,7 +14,7 @@ import { hasFinalizer, type JobCounts } from "./job-outcome.ts";
 
 export type JobStatus = NonNullable<Job["status"]>;
 
-/** Ended Pods told of in one pass; the rest is counted by those that follow. */
+/** Ended Pods that one pass counts; the passes that follow count the rest. */
 const maxUncounted = 500;
 
 /** Counters of a status, and the Pods that they hold: their finalizer may go once this is written. */
@@ -82,7 +82,7 @@ export function withCondition(
   return setCondition<Condition>(conditions, probed, clock);
 }
 
-/** The status of a Job that goes on; `created` Pods (negative: deleted) are not in the counts yet. */
+/** The status of a Job that continues; `created` Pods (negative: deleted) are not in the counts yet. */
 export function runningStatus(
   { clock, events }: ControllerContext,
   job: Job,

@@ -45,7 +45,7 @@ export function createJobController(context: ControllerContext): Controller {
   caches.pods.onChange(({ object }) => {
     const owner = controllerOf(object);
     if (owner?.kind === "Job") controller.enqueue(`${object.metadata.namespace}/${owner.name}`);
-    // Its Job is gone: nobody else would take the finalizer away.
+    // Its Job is deleted: no other controller would remove the finalizer.
     else if (!owner && hasFinalizer(object)) void release(context, [object]).catch(() => {});
   });
   return controller;
@@ -79,7 +79,7 @@ async function reconcileJob(
   if (waits.length > 0) return { requeueAfterMs: Math.min(...waits) + 1 };
 }
 
-/** Pods of a Job that is gone, or was made again by its name: their ends are counted by nobody. */
+/** Pods of a Job that is deleted, or was created again under its name: no Job counts how they end. */
 async function releaseOrphans(
   context: ControllerContext,
   key: string,

@@ -17,7 +17,7 @@ export function replacesOnlyFailed({ spec }: Job): boolean {
   return spec?.podReplacementPolicy === "Failed" || spec?.podFailurePolicy !== undefined;
 }
 
-/** Failed, or deleted by somebody before its end, which is as good as failed. */
+/** Failed, or deleted before its end, which counts as failed. */
 export function isPodFailed(job: Job, pod: Pod): boolean {
   if (pod.status?.phase === "Failed") return true;
   if (replacesOnlyFailed(job)) return false;

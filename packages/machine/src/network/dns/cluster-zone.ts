@@ -12,7 +12,7 @@ import {
 const ttl = 5;
 const maxAliases = 8;
 
-/** What a name leads to; `alias` is one that somebody else has to answer for. */
+/** What a name leads to; `alias` is a name that another server has to resolve. */
 export interface ZoneReply {
   code: number;
   answers: Answer[];
@@ -148,7 +148,7 @@ function podAddress(label: string): string[] {
   return isAddress ? [parts.join(".")] : [];
 }
 
-/** Tells how long a "no" may be remembered (RFC 2308). */
+/** Says for how long a negative response may be cached (RFC 2308). */
 function startOfAuthority(): Answer {
   const numbers = Buffer.alloc(20);
   [1, 7200, 1800, 86_400, ttl].forEach((value, i) => numbers.writeUInt32BE(value, i * 4));

@@ -17,7 +17,7 @@ export class Forwarder {
     this.#file = file;
   }
 
-  /** The first answer; undefined when nobody answers in time. */
+  /** The first response; undefined when none comes in time. */
   async ask(query: Buffer, transport: "udp" | "tcp"): Promise<Buffer | undefined> {
     if (this.#pending >= maxPending) return undefined;
     this.#pending++;
@@ -46,7 +46,7 @@ function nameServers(file: string): string[] {
 
 function askByUdp(server: string, query: Buffer): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
-    // A socket of its own, so that nobody else's answer can be taken for this one's.
+    // A socket of its own, so that no other response can be taken for this one.
     const socket = createSocket(isIP(server) === 6 ? "udp6" : "udp4");
     const end = (answer?: Buffer) => {
       clearTimeout(timer);

@@ -13,8 +13,8 @@ export { hairpinMac as routerMac };
 const tableOf = (name: string) => name.replace("-", "_");
 
 /**
- * A table without its interface is that of a platform which is gone: it protects nobody, and would drop what
- * comes from Pods of a later platform with the same addresses.
+ * A table without its interface is left over from a platform that has ended: it protects nothing, and would drop
+ * packets from Pods of a later platform with the same addresses.
  */
 export async function removeStaleTables(nft: string): Promise<void> {
   const tables = await runCommand(nft, ["list", "tables", "ip"]);
@@ -80,7 +80,7 @@ export class HostLink {
     return runCommand(ip, args, `${input.join("\n")}\n`);
   }
 
-  /** Lets Pods out, and nobody in. Put anew at each start: the machine may have changed. */
+  /** Lets Pods reach the outside, and nothing reach them. Set again at each start: the machine may have changed. */
   async openMachine(): Promise<void> {
     const { name, block, nft } = this.#options;
     const turnedOn = this.#forward();
@@ -110,7 +110,7 @@ ${table} {
     await this.#firewall("-I");
   }
 
-  /** A firewall that forwards nothing by default (Docker's, for one) is told of the Pods. */
+  /** A firewall that forwards nothing by default (Docker's, for example) gets rules for the Pods. */
   async #firewall(action: "-I" | "-D"): Promise<void> {
     const { name } = this.#options;
     const iptables = findProgram("iptables");

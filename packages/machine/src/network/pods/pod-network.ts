@@ -14,7 +14,10 @@ export interface PodNetworkOptions {
 
 /** How many namespaces wait for Pods. */
 const spare = 4;
-/** Before the place of one that was taken is filled: until then its Pod starts, which somebody waits for. */
+/**
+ * How long to wait before a network that was taken from the reserve is replaced: until then its Pod starts, which a
+ * client may be waiting for.
+ */
 const refillAfterMs = 250;
 /** What Pods send to; the router answers for it without having it. */
 const nextHop = "169.254.1.1";
@@ -105,7 +108,7 @@ export class PodNetwork {
     return this.#fill();
   }
 
-  /** The namespace of a Pod that had its address before; made anew when it is gone. */
+  /** The namespace of a Pod that had its address before; created again when it does not exist any more. */
   async keep(address: string): Promise<boolean> {
     const index = this.block.indexOf(address);
     if (index === undefined || this.#used.has(index)) return false;

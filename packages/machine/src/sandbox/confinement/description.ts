@@ -15,14 +15,14 @@ export function nameOf(confinement: Confinement | string, hasUsers: boolean): st
 export function isolationOf(confinement: Confinement | string, hasUsers: boolean): string {
   if (typeof confinement === "string" && hasUsers)
     return (
-      `each Pod runs as a user of its own without privileges, for whom the platform's keys and other Pods' files and ` +
-      `environments are closed; it sees all processes and what every user of this machine can read, because ` +
+      `each Pod runs as a user of its own without privileges, who cannot read the platform's keys or other Pods' files and ` +
+      `environments; it sees all processes and what every user of this machine can read, because ` +
       `${confinement}; ${network}`
     );
   if (typeof confinement === "string")
     return (
       `Pods are plain processes of the user ${userName()}, because ${confinement}: each can read and change what ` +
-      `that user can, this platform's keys and other Pods' files, environments and processes among it, and shares ` +
+      `that user can, including this platform's keys and other Pods' files, environments and processes, and shares ` +
       `this machine's network`
     );
   const user =
@@ -32,5 +32,5 @@ export function isolationOf(confinement: Confinement | string, hasUsers: boolean
 
 function userName(): string {
   const uid = process.getuid?.();
-  return uid === 0 ? "root" : uid === undefined ? "who runs the platform" : String(uid);
+  return uid === 0 ? "root" : uid === undefined ? "that runs the platform" : String(uid);
 }

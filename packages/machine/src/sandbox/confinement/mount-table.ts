@@ -19,8 +19,9 @@ const options = {
 
 /**
  * Makes the mount points of a container's root directory, and returns the table (fstab(5)) by which one mount(8)
- * mounts everything there, parents first. What is not there is left out; so is what a directory mounted before
- * shows anyway. The jail, with the root directory in it, becomes a mount that cannot be written to; `/tmp` can.
+ * mounts everything there, parents first. Directories that do not exist are left out, and so are those that a
+ * directory mounted before shows anyway. The jail, with the root directory in it, becomes a read-only mount; `/tmp`
+ * can be written to.
  */
 export function mountTable(
   { jail, root }: { jail: string; root: string },

@@ -1,7 +1,7 @@
 /** In a container's root directory; read by its shell alone. */
 export const startFile = "/.spry-start";
 
-/** Names that a shell gives a meaning of its own, so that it cannot just be told their values. */
+/** Variables to which a shell gives a meaning of its own, so that it cannot simply be given their values. */
 const special =
   /^(?:_|how|BASH\w*|DIRSTACK|EPOCH\w*|EUID|FUNCNAME|GROUPS|HIST\w*|IFS|LINENO|OPT\w*|PPID|PS\d|PWD|OLDPWD|RANDOM|SECONDS|SHELLOPTS|SHLVL|SRANDOM|UID)$/;
 /** As many as in containers of an OCI runtime. */

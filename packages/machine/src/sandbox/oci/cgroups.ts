@@ -188,7 +188,7 @@ function directoriesOf(dir: string): string[] {
   }
 }
 
-/** None of a group that is gone: somebody else may remove it at any moment. */
+/** None if the group does not exist any more: another process may remove it at any moment. */
 function pidsOf(dir: string): number[] {
   try {
     const text = readFileSync(path.join(dir, "cgroup.procs"), "latin1");

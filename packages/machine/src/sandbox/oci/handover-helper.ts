@@ -48,7 +48,7 @@ export class HandoverHelper {
     const code = await Promise.race([this.ended, late.promise]);
     cancel();
     if (code !== 0)
-      throw new Error(`making its file system whole: ${this.#report.trim() || "no answer"}`);
+      throw new Error(`completing its file system: ${this.#report.trim() || "no answer"}`);
   }
 
   end(): void {

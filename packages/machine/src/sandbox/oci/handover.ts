@@ -172,7 +172,7 @@ export function handoverOf({ stage, bundle, root, plan, readOnly, hostName }: Ha
   const files = missing.filter((each) => !each.isDirectory).map((each) => each.path);
   const lines = [bundle, root, hostName];
   for (const text of [...lines, ...files])
-    if (text.includes("\n")) throw new Error("a line end in a path or name");
+    if (text.includes("\n")) throw new Error("a line break in a path or name");
   const rootLine = tableLine("overlay", root, "overlay", overlay);
   const bound = binds.map(({ source, destination, options }) => {
     const make = dirs.has(destination) ? ",X-mount.mkdir" : "";
@@ -235,7 +235,7 @@ export function assertHandedOver(pid: number, { plan, readOnly }: Handover): voi
   const isClosed = mounts.every(
     ({ at, tags }) => tags.length === 0 && at !== stagePath && !at.startsWith(`${stagePath}/`),
   );
-  if (!isWhole || !isClosed) throw new Error("the container's mounts are not as they have to be");
+  if (!isWhole || !isClosed) throw new Error("the container's mounts are not as expected");
 }
 
 const unescaped = (text: string): string =>

@@ -179,7 +179,7 @@ export class OciContainer implements SandboxContainer {
     const { runtime, cgroups } = this.#context;
     const { exitCode, finishedAt } = exit;
     const ranOut = exitCode !== 0 && cgroups.oomKills(this.id) > 0;
-    // What cannot be removed now is removed as a stray by the next agent: the end is told anyway.
+    // What cannot be removed now is removed as a stray by the next agent: the end is reported anyway.
     await Promise.allSettled([runtime.forget(this.id), cgroups.remove(this.id)]);
     if (ranOut) return { exitCode, finishedAt, reason: "OOMKilled" };
     const signal = this.#signalOf(exitCode);

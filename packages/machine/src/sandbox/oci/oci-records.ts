@@ -3,9 +3,9 @@ import path from "node:path";
 import { containerDir, readRecord } from "../records.ts";
 
 /**
- * A container as the next agent needs to know it: `<dataDir>/pods/<uid>/containers/<name>/oci.json`.
- * Beside it is `bundle/`, what the runtime runs: `config.json`, the mount point `rootfs/`, and the
- * overlay's `upper/` and `work/`.
+ * A container as the next agent needs to know it: `<dataDir>/pods/<uid>/containers/<name>/oci.json`. Next to it is
+ * `bundle/`, which the runtime runs: `config.json`, the mount point `rootfs/`, and the overlay's `upper/` and
+ * `work/`.
  */
 export interface OciRecord {
   container: string;

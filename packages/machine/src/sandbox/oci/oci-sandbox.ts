@@ -190,7 +190,7 @@ class OciSandbox implements Sandbox {
     });
   }
 
-  /** A Pod whose network is not to be had any more cannot go on: it gets a new place. */
+  /** A Pod whose network cannot be restored cannot continue: it is set up again. */
   async #keeps({ uid, network, ip }: PodRecord): Promise<boolean> {
     const dir = podDir(this.#dataDir, uid);
     if (!existsSync(path.join(dir, nameFilesDir))) {
@@ -304,7 +304,7 @@ class OciSandbox implements Sandbox {
     );
   }
 
-  /** Runs the smallest container there is; without overlays if they are not to be had here. */
+  /** Runs a minimal container; without overlays if they are not available here. */
   async try(): Promise<void> {
     await Promise.all([
       this.#bases.ensure(Interpreters.own, () => {}),

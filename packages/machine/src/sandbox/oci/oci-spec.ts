@@ -151,7 +151,8 @@ function resourcesOf(isolation: Isolation | undefined, cgroupVersion: 1 | 2) {
       }),
     },
     ...(memory !== undefined && {
-      // As much with swap as without is no swap. Version 1 counts swap only where the kernel was told to.
+      // A limit with swap that equals the one without means no swap. Version 1 counts swap only if the kernel is
+      // configured to.
       memory: { limit: memory, ...(cgroupVersion === 2 && { swap: memory }) },
     }),
   };

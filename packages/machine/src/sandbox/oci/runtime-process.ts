@@ -28,7 +28,7 @@ export interface OciLaunch {
   container: string;
   run: number;
   id: string;
-  /** Holds `config.json`; the runtime's own files are put beside it. */
+  /** Holds `config.json`; the runtime's own files are put next to it. */
   bundle: string;
   parts: VolumeParts;
   logFile: string;
@@ -42,7 +42,7 @@ export interface OciLaunch {
   tty?: boolean | undefined;
 }
 
-/** A shell outlives the platform and keeps what only a parent learns. Nobody signals it. */
+/** A shell outlives the platform and records the exit code, which only a parent learns. It is never signalled. */
 const keepExitCode = `f=$1; shift; "$@"; c=$?; echo $c > "$f"; exit $c`;
 
 /** The command, with its exit code in a file at the end. */

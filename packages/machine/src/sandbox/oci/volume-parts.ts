@@ -11,7 +11,7 @@ interface Part {
 /** The reason why a container could not be started, as a runtime's log has it; the next attempt may succeed. */
 const exchanged = JSON.stringify({
   level: "error",
-  msg: "a part of a volume (subPath) could not be mounted: another container has exchanged or removed it",
+  msg: "a part of a volume (subPath) could not be mounted: another container has replaced or removed it",
 });
 
 /**

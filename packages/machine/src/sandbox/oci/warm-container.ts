@@ -145,7 +145,7 @@ export class WarmContainer implements Waiting {
       const started = new WarmContainer(start, context, child, { pid, ended });
       if (pid > 0) return started;
       await started.end();
-      throw new Error("the OCI runtime could not start a container that waits");
+      throw new Error("the OCI runtime could not start a warm container");
     } finally {
       closeSync(log);
     }

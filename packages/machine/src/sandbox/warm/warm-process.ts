@@ -185,7 +185,7 @@ export class WarmProcess {
       cancel();
     }
     if (report !== `${completed.done}\n`)
-      throw new Error(`making its file system whole: ${report.trim() || "no answer"}`);
+      throw new Error(`completing its file system: ${report.trim() || "no answer"}`);
   }
 
   /** Kills it, whatever it is at. `jail` is where its root directory has been moved to. */

@@ -58,7 +58,7 @@ export function DeadLettersDialog({
         </button>
       }
     >
-      {failure && <Problem title="It was not done" text={failure} />}
+      {failure && <Problem title="The dead letters were not changed" text={failure} />}
       {letters.map((letter) => (
         <section key={letter.id} class="panel">
           <div class="head">

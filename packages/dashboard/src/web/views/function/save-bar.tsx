@@ -69,7 +69,7 @@ export function SaveBar({ fn }: { fn: Function }) {
   const goBack = () => {
     const { edited } = value;
     discard(key);
-    toast("idle", "Your changes are discarded.", {
+    toast("idle", "Your changes were discarded.", {
       label: "Undo",
       run: () => edit(fn, () => edited),
     });
@@ -100,7 +100,7 @@ export function SaveBar({ fn }: { fn: Function }) {
       {isReviewing && (
         <Dialog
           kind="wide"
-          title={`What changes of ${name}`}
+          title={`Changes of ${name}`}
           leave="Close"
           onClose={() => setReviewing(false)}
         >
