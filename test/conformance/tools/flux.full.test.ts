@@ -150,8 +150,12 @@ describe.skipIf(!programs)("Flux (needs: npm run foreign-tools)", () => {
       const source = { inline: { source: answering("by hand") } };
       const patch = { spec: { source, env: [{ name: "ADDED", value: "by hand" }] } };
       const { code } = await platform.kubectl([
-        ...["patch", "function", "steady", "--type=merge"],
-        ...["-p", JSON.stringify(patch)],
+        "patch",
+        "function",
+        "steady",
+        "--type=merge",
+        "-p",
+        JSON.stringify(patch),
       ]);
       expect(code).toBe(0);
       await platform.callUntil("steady.default", ({ body }) => body === "by hand");
