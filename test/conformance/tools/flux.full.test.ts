@@ -76,7 +76,7 @@ describe.skipIf(!programs)("Flux (needs: npm run foreign-tools)", () => {
   test(
     "the first sync is in progress until the Function runs, and then ready",
     async () => {
-      const start = `exports.start = () => fetch(${JSON.stringify(permissionUrl)});`;
+      const start = `module.exports.start = () => fetch(${JSON.stringify(permissionUrl)});`;
       const revision = sync.push(
         Object.assign(manifests, {
           steady: functionManifest("steady", answering("steady")),
