@@ -1,11 +1,11 @@
-/** Argo Rollouts, unmodified: its controller shifts Services from one version's Pods to the next one's, step by step, and back. */
+/** Argo Rollouts, unmodified: its controller and its plugin for kubectl shift Services from one version's Pods to the next one's, step by step, and back. */
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { argoRollouts } from "../../../tools/foreign-tools/argo-rollouts.ts";
 import { freePort } from "../../kit/index.ts";
 import { ForeignPrograms } from "../../support/foreign-programs.ts";
-import { functionManifest, Platform } from "../../support/platform.ts";
+import { functionManifest, Platform, run } from "../../support/platform.ts";
 
 const built = argoRollouts();
 const minuteMs = 60_000;
@@ -17,11 +17,15 @@ const server = `
 describe.skipIf(!built)("Argo Rollouts (needs: npm run foreign-tools)", () => {
   const platform = new Platform();
   const programs = new ForeignPrograms();
+  const { controller, plugin, definitions } = built ?? {
+    controller: "",
+    plugin: "",
+    definitions: "",
+  };
   let image: string;
 
   beforeAll(async () => {
     await platform.start();
-    const { controller, definitions } = built ?? { controller: "", definitions: "" };
     for (const file of readdirSync(definitions).filter((name) => name.endsWith("-crd.yaml")))
       await platform.k(`apply --server-side -f ${path.join(definitions, file)}`);
     await platform.k("create namespace argo-rollouts");
@@ -116,14 +120,13 @@ describe.skipIf(!built)("Argo Rollouts (needs: npm run foreign-tools)", () => {
   const untilAnswers = (name: string, wanted: string[]) =>
     expect.poll(() => answers(name), { timeout: minuteMs }).toEqual(wanted);
 
-  // As `kubectl argo rollouts promote`, `abort` and `retry` do.
-  const promote = (name: string) => patchStatus(name, { pauseConditions: null });
-  const promoteFully = (name: string) => patchStatus(name, { promoteFull: true });
-  const abort = (name: string) => patchStatus(name, { abort: true });
-  const patchStatus = (name: string, status: object) =>
-    platform.k(
-      `patch rollout ${name} --subresource=status --type=merge -p ${JSON.stringify({ status })}`,
-    );
+  /** `kubectl argo rollouts`, which has to work; returns what it printed. */
+  async function argo(...command: string[]): Promise<string> {
+    const args = [...command, "--kubeconfig", platform.kubeconfig];
+    const { code, stdout, stderr } = await run(plugin, args);
+    if (code !== 0) throw new Error(`kubectl argo rollouts ${command.join(" ")}: ${stderr}`);
+    return stdout;
+  }
 
   describe("a canary", () => {
     const canary = { canary: { steps: [{ setWeight: 50 }, { pause: {} }, { setWeight: 75 }] } };
@@ -139,8 +142,8 @@ describe.skipIf(!built)("Argo Rollouts (needs: npm run foreign-tools)", () => {
         await untilPhase("shop", "Paused:CanaryPauseStep");
         await untilVersions("shop", { one: 2, two: 2 });
         await untilAnswers("shop", ["one", "two"]);
-        await promote("shop");
-        await untilPhase("shop", "Healthy");
+        await argo("promote", "shop");
+        expect(await argo("status", "shop", "--timeout=120s")).toMatch(/Healthy\n$/);
         await untilVersions("shop", { two: 4 });
         await untilAnswers("shop", ["two"]);
       },
@@ -152,12 +155,15 @@ describe.skipIf(!built)("Argo Rollouts (needs: npm run foreign-tools)", () => {
       async () => {
         await apply(shop("three"));
         await untilPhase("shop", "Paused:CanaryPauseStep");
-        await abort("shop");
+        await argo("abort", "shop");
         await untilPhase("shop", "Degraded:RolloutAborted");
         await untilVersions("shop", { two: 4 });
         await untilAnswers("shop", ["two"]);
-        await apply(shop("two"));
+        await argo("undo", "shop");
         await untilPhase("shop", "Healthy");
+        expect(await argo("get", "rollout", "shop", "--no-color")).toMatch(
+          /Status:\s+✔ Healthy[^]*revision:4(?:[^]*ready:1\/1){4}[^]*ScaledDown/,
+        );
       },
       6 * minuteMs,
     );
@@ -169,7 +175,7 @@ describe.skipIf(!built)("Argo Rollouts (needs: npm run foreign-tools)", () => {
         await untilVersions("shop", { two: 2 });
         await apply(rollout("shop", "four", 2, canary));
         await untilPhase("shop", "Paused:CanaryPauseStep");
-        await promoteFully("shop");
+        await argo("promote", "shop", "--full");
         await untilPhase("shop", "Healthy");
         await untilVersions("shop", { four: 2 });
       },
@@ -196,7 +202,7 @@ describe.skipIf(!built)("Argo Rollouts (needs: npm run foreign-tools)", () => {
       await untilPhase("till", "Paused:BlueGreenPause");
       await untilAnswers("till-preview", ["green"]);
       await untilAnswers("till", ["blue"]);
-      await promote("till");
+      await argo("promote", "till");
       await untilPhase("till", "Healthy");
       await untilAnswers("till", ["green"]);
       await untilVersions("till", { green: 2 });

@@ -85,10 +85,12 @@ describe.skipIf(!programs)("Flux (needs: npm run foreign-tools)", () => {
       );
       await sync.install();
       await expect.poll(() => waiting.length, { timeout: 2 * minuteMs }).toBeGreaterThan(0);
-      expect(await sync.condition("Healthy", revision)).toMatchObject({
-        status: "Unknown",
-        message: `Running health checks for revision ${revision} with a timeout of 5m0s`,
-      });
+      await expect
+        .poll(() => sync.condition("Healthy", revision))
+        .toMatchObject({
+          status: "Unknown",
+          message: `Running health checks for revision ${revision} with a timeout of 5m0s`,
+        });
       expect(
         await get("function slow", "{.status.conditions[?(@.type=='Reconciling')].status}"),
       ).toBe("True");
