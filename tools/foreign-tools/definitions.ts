@@ -11,6 +11,10 @@ export const modules = {
   "gateway-api": "sigs.k8s.io/gateway-api@v1.6.3",
   "cluster-api": "sigs.k8s.io/cluster-api@v1.14.2",
   keda: "github.com/kedacore/keda/v2@v2.21.0",
+  /** The newest versions all of whose dependencies can be fetched, for Flux and Argo Rollouts. */
+  "source-controller": "github.com/fluxcd/source-controller@v1.9.0",
+  "kustomize-controller": "github.com/fluxcd/kustomize-controller@v1.9.0",
+  "argo-rollouts": "github.com/argoproj/argo-rollouts@v1.9.2",
 };
 
 export type Project = keyof typeof modules;

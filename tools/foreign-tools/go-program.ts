@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import path from "node:path";
 import { cacheDir } from "../real-apiserver/binaries.ts";
+import { moduleFileWith } from "./module-file.ts";
 
 /** A program of a Go module, which is built unchanged, with the module's own go.mod and go.sum. */
 export interface GoProgram {
@@ -10,6 +11,8 @@ export interface GoProgram {
   module: string;
   /** Of the program, from the module's root. */
   directory: string;
+  /** A module, with its version, that go.mod replaces by a folder which only the repository has. */
+  released?: string;
 }
 
 /** In the user's cache, under a name with the version. */
@@ -30,6 +33,9 @@ export function buildGoProgram(program: GoProgram): void {
   const { Dir } = JSON.parse(described) as { Dir: string };
   const partial = `${file}.partial`;
   const flags = ["-mod=readonly", "-trimpath", `-o=${partial}`];
+  const { released } = program;
+  using moduleFile = released === undefined ? undefined : moduleFileWith(released, Dir);
+  if (moduleFile) flags.push(`-modfile=${moduleFile.path}`);
   execFileSync("nice", ["-n", "10", "go", "build", ...flags, program.directory], {
     cwd: Dir,
     env: { ...process.env, CGO_ENABLED: "0", GOWORK: "off", GOFLAGS: "-buildvcs=false" },

@@ -2,8 +2,10 @@
 import { buildCloudEventsProgram } from "../cloudevents-go/binary.ts";
 import { buildNatsServer } from "../nats-server/binary.ts";
 import { buildMissing } from "../real-apiserver/binaries.ts";
+import { buildArgoRollouts } from "./argo-rollouts.ts";
 import { buildCertManager } from "./cert-manager.ts";
 import { downloadSources } from "./definitions.ts";
+import { buildFlux } from "./flux.ts";
 import { buildKeda } from "./keda.ts";
 import { buildKnative } from "./knative.ts";
 import { buildOciConformance } from "./oci-conformance.ts";
@@ -20,3 +22,5 @@ installPythonClient();
 buildOciConformance();
 buildKeda();
 buildCertManager();
+buildFlux();
+buildArgoRollouts();
