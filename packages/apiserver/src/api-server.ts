@@ -25,6 +25,7 @@ import { systemClasses } from "./kinds/priority-class/strategy.ts";
 import { Catalog } from "./resources/catalog.ts";
 import { strategies } from "./resources/strategies.ts";
 import { Conversions } from "./schema/conversion/conversions.ts";
+import { HistoryKeeper } from "./store/history-keeper.ts";
 import { Store } from "./store/store.ts";
 import { Watches } from "./watch/watches.ts";
 
@@ -117,6 +118,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   authenticationMap.start();
   const events = new EventKeeper({ store, clock, log });
   events.start();
+  const histories = new HistoryKeeper({ store, clock });
+  histories.start();
   aggregator.start();
   const listeners = new Set<Listener>();
   return {
@@ -135,6 +138,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       closing.abort();
       await Promise.all([...listeners].map((listener) => listener.close()));
       aggregator.stop();
+      histories.stop();
       const keepers = [keeper, aggregation, legacyTokens, localServices, authenticationMap, events];
       await Promise.all(keepers.map((each) => each.stop()));
       resolver.close();

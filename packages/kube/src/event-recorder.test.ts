@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { createApiServer } from "@spry/apiserver";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { KubeClient } from "./client.ts";
@@ -104,4 +106,33 @@ test("a server that is away fails nobody", async () => {
   const silent = new EventRecorder({ client: away, component: "tester", clock });
   silent.record(resources.configMaps, object, note);
   await silent.flushed();
+});
+
+test("what it remembers of thousands of Events is less than a kilobyte for each", async () => {
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc") as () => void;
+  const heap = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    gc();
+    return process.memoryUsage().heapUsed;
+  };
+  // An API server would keep the Events themselves.
+  const forgetful = new KubeClient((request) => Promise.resolve(new Response(request.body)));
+  const many = new EventRecorder({ client: forgetful, component: "kubelet", host: "here", clock });
+  const about = (name: string) => ({
+    metadata: { namespace: "default", name, uid: `${name}-4cce-478f-a371-7e8ccac53fc3` },
+  });
+  const tell = async (prefix: string, count: number) => {
+    for (let index = 0; index < count; index++) {
+      const pod = `${prefix}-${index}-znpdhct66n-k9tmq`;
+      const message = `Created Pod: ${pod}, as many messages name what they are about`;
+      many.record(resources.pods, about(pod), { type: "Normal", reason: "Created", message });
+      if (index % 500 === 0) await many.flushed();
+    }
+    await many.flushed();
+  };
+  await tell("first", 500);
+  const before = await heap();
+  await tell("round", 3500);
+  expect(((await heap()) - before) / 3500).toBeLessThan(700);
 });

@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { type KubeClient } from "./client.ts";
 import { type Clock, systemClock, timestamp } from "./clock.ts";
 import { isNotFound, messageOf } from "./errors.ts";
@@ -31,14 +31,14 @@ const similarMs = 600_000;
 const combinedPrefix = "(combined from similar events): ";
 
 interface Similar {
-  messages: Set<string>;
+  /** Digests of the last `maxSimilar`. */
+  messages: string[];
   lastAt: number;
 }
 
 interface Recorded {
   name: string;
   count: number;
-  firstTimestamp: string;
 }
 
 /** `core/v1 Event` validation allows no more. */
@@ -97,9 +97,9 @@ export class EventRecorder {
   async #write(resource: Resource, object: KubeObject, note: EventNote): Promise<void> {
     const { uid, name, namespace } = object.metadata;
     const about = [resource.kind, namespace, name, uid];
-    const combined = this.#isOneOfMany(JSON.stringify([about, note.type, note.reason]), note);
+    const combined = this.#isOneOfMany(digestOf([about, note.type, note.reason]), note);
     if (combined) note = { ...note, message: cut(combinedPrefix + note.message, maxMessageBytes) };
-    const key = JSON.stringify(combined ? [about, note.type, note.reason] : [about, note]);
+    const key = digestOf(combined ? [about, note.type, note.reason] : [about, note]);
     const earlier = this.#recorded.get(key);
     const now = timestamp(this.#clock);
     if (earlier) {
@@ -109,7 +109,7 @@ export class EventRecorder {
         const { message } = note;
         const patch = { message, count, lastTimestamp: now };
         await this.#options.client.patch(resources.events, target, patch);
-        remember(this.#recorded, key, { ...earlier, count });
+        remember(this.#recorded, key, { name: earlier.name, count });
         return;
       } catch (error) {
         // Events expire; then this is the first one again.
@@ -118,19 +118,18 @@ export class EventRecorder {
     }
     const event = this.#eventOf(resource, object, note, now);
     await this.#options.client.create(resources.events, event);
-    const recorded = { name: event.metadata.name ?? "", count: 1, firstTimestamp: now };
-    remember(this.#recorded, key, recorded);
+    remember(this.#recorded, key, { name: event.metadata.name ?? "", count: 1 });
   }
 
   #isOneOfMany(key: string, { message }: EventNote): boolean {
     const now = this.#clock.now();
     const known = this.#similar.get(key);
     const isFresh = known !== undefined && now - known.lastAt <= similarMs;
-    const messages = isFresh ? known.messages : new Set<string>();
-    messages.add(message);
-    const isMany = messages.size >= maxSimilar;
+    const digest = digestOf(message);
+    const others = isFresh ? known.messages.filter((each) => each !== digest) : [];
     // Bounded: how many there were is not needed, only that there are still as many.
-    if (isMany) messages.delete(messages.values().next().value ?? "");
+    const messages = [...others, digest].slice(1 - maxSimilar);
+    const isMany = others.length + 1 >= maxSimilar;
     remember(this.#similar, key, { messages, lastAt: now });
     return isMany;
   }
@@ -182,6 +181,10 @@ export class EventRecorder {
     return bucket;
   }
 }
+
+/** 72 bits, enough to tell texts apart: thousands of them would take a kilobyte each. A longer slice would keep all that it is of. */
+const digestOf = (value: unknown): string =>
+  hash("sha256", JSON.stringify(value), "base64url").slice(0, 12);
 
 /** Puts an entry at the young end and forgets the oldest beyond the bound. */
 function remember<V>(map: Map<string, V>, key: string, value: V): void {

@@ -8,6 +8,7 @@ import { FunctionRequest } from "./function-request.ts";
 import { FunctionResponse } from "./function-response.ts";
 import { type Invocation, invoke } from "./invoke.ts";
 import { isTraced } from "./is-traced.ts";
+import { lingerAfterAnswer } from "./linger.ts";
 import { logError } from "./log.ts";
 import { hasBody, isLeftUnread, isTooLong, parseBody, readBody } from "./request-body.ts";
 import { isFromOutside, isProbe, isScrape } from "./own-paths.ts";
@@ -52,6 +53,7 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
     (request, response) => {
       request.res = response;
       request.takeOriginForm();
+      if (hasBody(request)) lingerAfterAnswer(request);
       log?.(request, response);
       if (isOwn(request, invocation))
         return whenRead(request, () => answerItself(request, response, invocation));

@@ -49,6 +49,7 @@ class Watcher {
   readonly #options: WatchOptions;
   readonly #stream: WatchStream;
   #stops: (() => void)[] = [];
+  #cancelBookmark = () => {};
   /** What waits for a webhook that converts it, in order. */
   #converted: Promise<void> | undefined;
 
@@ -184,15 +185,11 @@ class Watcher {
   }
 
   #scheduleBookmark(): void {
-    this.#stops.push(
-      this.#engine.clock.after(bookmarkIntervalMs, () => {
-        if (this.#stream.isEnded) return;
-        this.#bookmark();
-        this.#scheduleBookmark();
-      }),
-    );
-    // Only the latest timer and the fixed stops are worth keeping.
-    if (this.#stops.length > 64) this.#stops = this.#stops.filter((_, i) => i < 8 || i > 60);
+    this.#cancelBookmark = this.#engine.clock.after(bookmarkIntervalMs, () => {
+      if (this.#stream.isEnded) return;
+      this.#bookmark();
+      this.#scheduleBookmark();
+    });
   }
 
   #bookmark(annotations?: Record<string, string>): void {
@@ -216,6 +213,7 @@ class Watcher {
   }
 
   #stop(): void {
+    this.#cancelBookmark();
     for (const stop of this.#stops.splice(0)) stop();
   }
 }

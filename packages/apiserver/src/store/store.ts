@@ -162,6 +162,11 @@ export class Store {
     });
   }
 
+  /** Watches cannot begin, nor lists be made, at a revision before this one any more where there are changes up to it. */
+  forgetHistory(revision: number): void {
+    for (const log of this.#logs) log.forgetBefore(revision + 1, 0);
+  }
+
   /** Calls `look` at a moment when all that is readable is also on disk; writers do not hold it up for long. */
   read<T>(look: () => T): Promise<T> {
     return new Promise((resolve, reject) => {

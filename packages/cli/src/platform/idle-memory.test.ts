@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Clock } from "@spry/kube";
+import { type Clock, ManualClock } from "@spry/kube";
 import { collectWhenIdle } from "./idle-memory.ts";
 
 /** Seconds of two, one after the other: processor time used, and how large the heap is then. */
@@ -41,4 +41,25 @@ test.each(rows)("%s", async (_what, periods, collections) => {
   waiting.shift()?.();
   await done;
   expect(collected).toBe(collections);
+});
+
+test("once more some minutes after the last work, and then no more", async () => {
+  const ending = new AbortController();
+  const clock = new ManualClock();
+  const collections: number[] = [];
+  let megabytes = 90;
+  const done = collectWhenIdle(ending.signal, clock, {
+    cpuMs: () => 0,
+    bytes: () => megabytes * 1024 * 1024,
+    collect() {
+      megabytes = 60;
+      collections.push(clock.now());
+    },
+  });
+  await clock.advance(3_600_000);
+  const [first = 0, second = 0, ...others] = collections;
+  expect((second - first) / 60_000).toBeCloseTo(6, 0);
+  expect(others).toEqual([]);
+  ending.abort();
+  await done;
 });

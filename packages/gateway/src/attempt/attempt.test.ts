@@ -1,9 +1,9 @@
 /** An attempt has no client: what it needs is a request and a receiver. */
 import * as http from "node:http";
-import { type AddressInfo } from "node:net";
+import { type AddressInfo, createServer } from "node:net";
 import { Readable } from "node:stream";
 import { ManualClock, systemClock } from "@spry/kube";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import {
   Attempt,
   type AttemptFailure,
@@ -11,6 +11,7 @@ import {
   type ResponseReceiver,
 } from "./attempt.ts";
 import { Backend } from "./backend.ts";
+import { isBroken } from "./retry.ts";
 
 const settings = { upstreamTimeoutMs: 60_000, idleTimeoutMs: 60_000 };
 let server: http.Server;
@@ -82,6 +83,48 @@ test("reports whether a request that failed was sent", async () => {
   server.close();
   server.closeAllConnections();
   expect((await attempt().outcome).failure).toMatchObject({ wasSent: false, code: "ECONNREFUSED" });
+});
+
+/** The beginning of a body. */
+function unfinished(): Readable {
+  const body = new Readable({ read() {} });
+  body.push(Buffer.alloc(1_000));
+  return body;
+}
+
+test.each(["POST", "HEAD"])(
+  "receives a response to %s that is followed by a reset while the body is sent",
+  async (method) => {
+    const body = unfinished();
+    const pod = createServer((socket) => {
+      socket.once("data", () => {
+        socket.write(
+          "HTTP/1.1 413 Content Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
+        );
+        socket.resetAndDestroy();
+        // Before the event loop can tell of the response.
+        body.push(Buffer.alloc(16_384));
+      });
+    });
+    await new Promise<void>((resolve) => pod.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void pod.close());
+    const { port } = pod.address() as AddressInfo;
+    const backend = new Backend(`127.0.0.1:${port}`, settings, systemClock);
+    const headers = ["content-length", "200000"];
+    const { outcome } = attempt({ method, headers, body }, backend);
+    expect(await outcome).toEqual({ status: 413, body: "" });
+  },
+);
+
+test("reports a connection that is reset without a response while the body is sent", async () => {
+  const body = unfinished();
+  handler = ({ socket }) => {
+    socket.resetAndDestroy();
+    body.push(Buffer.alloc(16_384));
+  };
+  const { failure } = await attempt({ headers: ["content-length", "200000"], body }).outcome;
+  expect(failure).toMatchObject({ wasSent: true, hasResponded: false });
+  expect(isBroken(failure!)).toBe(true);
 });
 
 test.each([

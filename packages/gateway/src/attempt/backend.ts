@@ -1,9 +1,9 @@
 import { type Clock } from "@spry/kube";
 import Client from "undici/lib/dispatcher/client.js";
+import { createConnector } from "./connect.ts";
 
 /** Of the heads of requests and of responses: what Functions themselves accept (runtime contract, 6.5). */
 export const maxHeadBytes = 32 * 1024;
-const connectTimeoutMs = 2_000;
 /** Used when the Pod does not announce how long it keeps idle connections; Node.js servers do. */
 const keepAliveMs = 4_000;
 const maxIdleConnections = 256;
@@ -11,6 +11,8 @@ const maxIdleConnections = 256;
 const suspicionMs = 100;
 /** While a Pod starts: its address may be published a moment before its socket is open. */
 const wakingSuspicionMs = { from: 5, to: 25 };
+const connectH1 = createConnector(false);
+const connectH2c = createConnector(true);
 
 export interface BackendSettings {
   /** Until the first byte of a response, unless a request brings a limit of its own. */
@@ -34,12 +36,10 @@ export class Connection {
       allowH2: isH2c,
       ...(isH2c ? { h2Options: { useH2c: true } } : {}),
       maxHeaderSize: maxHeadBytes,
-      connectTimeout: connectTimeoutMs,
       keepAliveTimeout: keepAliveMs,
       headersTimeout: settings.upstreamTimeoutMs,
       bodyTimeout: settings.idleTimeoutMs,
-      // Tunnels end in one direction at a time.
-      connect: { allowHalfOpen: true },
+      connect: isH2c ? connectH2c : connectH1,
     });
     this.client.on("disconnect", () => onDisconnect(this));
   }

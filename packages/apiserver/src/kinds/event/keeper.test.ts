@@ -27,7 +27,7 @@ function keeperOf(limits?: { ttlMs: number; max: number }) {
   const names = () => store.list("/events").map(({ namespace, name }) => `${namespace}/${name}`);
   /** Removals follow one another, each with its own sync. */
   const settled = (...expected: string[]) => expect.poll(names).toEqual(expected);
-  return { clock, keeper, event, names, settled };
+  return { store, clock, keeper, event, names, settled };
 }
 
 test("an Event is gone an hour after it was written last", async () => {
@@ -72,4 +72,19 @@ test("a flood is kept within bounds while it lasts", async () => {
   await Promise.all(Array.from({ length: 1200 }, (_, index) => event("noisy", `${index}`)));
   await expect.poll(() => names().length).toBeLessThanOrEqual(510);
   expect(names()).toContain("quiet/only");
+});
+
+test("one that a full disk has kept is removed as soon as there is room, before others", async () => {
+  const { store, clock, keeper, event, settled } = keeperOf();
+  const remove = store.remove.bind(store);
+  store.remove = () => Promise.reject(new Error("the disk is full"));
+  keeper.start();
+  await event("shop", "old");
+  await clock.advance(hour / 2);
+  await event("shop", "young");
+  await clock.advance(hour / 2 + 60_000);
+  await settled("shop/old", "shop/young");
+  store.remove = remove;
+  await clock.advance(60_000);
+  await settled("shop/young");
 });

@@ -1,6 +1,6 @@
 import { type Clock, type Logger, messageOf } from "@spry/kube";
 import { type StoredObject } from "../../store/stored-object.ts";
-import { StaleWriteError, type Store } from "../../store/store.ts";
+import { type Store } from "../../store/store.ts";
 
 const collection = "/events";
 const sweepMs = 60_000;
@@ -98,16 +98,10 @@ export class EventKeeper {
       if (due.length === 0) return;
       await Promise.all(
         due.map(async (place) => {
-          // Written once more meanwhile, it comes again.
-          this.#remove(place);
           const stored = store.get({ collection, ...place });
-          try {
-            if (stored) await store.remove(stored);
-          } catch (error) {
-            if (error instanceof StaleWriteError) return;
-            if (stored) this.#add(stored, 0);
-            throw error;
-          }
+          // Once it is gone, the watch forgets it; one that a full disk keeps stays where it is, and comes first the next time.
+          if (stored) await store.remove(stored);
+          else this.#remove(place);
         }),
       );
     }
