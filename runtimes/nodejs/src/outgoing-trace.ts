@@ -45,7 +45,9 @@ function addHeaders(request: ClientRequest): void {
 
 /** Node.js 20 says only that a request has been sent. All ways of making one lead to this method, which writes its headers. */
 function addHeadersBeforeTheyAreWritten(): void {
-  const prototype = ClientRequest.prototype as unknown as { _implicitHeader(): void };
+  const prototype = ClientRequest.prototype as unknown as {
+    _implicitHeader: (this: ClientRequest) => void;
+  };
   const write = prototype._implicitHeader;
   prototype._implicitHeader = function (this: ClientRequest) {
     addHeaders(this);
