@@ -67,13 +67,11 @@ export async function followUntilRunning(
         said.set(condition.type, text);
         if (condition.type === "BuildReady" && condition.status === "Unknown" && !isRead) {
           isRead = true;
-          // Lines that come once it has succeeded would be below another stage; `spry logs --build` has them.
-          const isOver = () => said.get(condition.type)?.startsWith("✔");
-          const onLine = (line: string) => {
-            if (!isOver()) progress.output(name, prefix + line);
-          };
+          const onLine = (line: string) => progress.output(name, prefix + line);
           void followBuildOutput(client, { namespace, name, onLine }, output.signal);
         }
+        // Lines that come later would be below another stage; `spry logs --build` has them. And the requests would be in the rollout's way.
+        if (condition.type === "BuildReady" && condition.status === "True") output.abort();
         if (condition.status !== "True") break;
       }
       const failed = conditionsOf(current).find(
