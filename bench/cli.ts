@@ -114,27 +114,24 @@ async function timed(
   command: () => Promise<void>,
 ): Promise<Change> {
   const begin = performance.now();
-  let answered: number | undefined;
-  let ended: number | undefined;
+  const since = () => performance.now() - begin;
+  const progress: { answered?: number; ended?: number } = {};
   let late = 0;
-  const running = command().finally(() => (ended = performance.now() - begin));
-  while (ended === undefined || performance.now() - begin < ended + afterMs) {
-    const isLate = ended !== undefined;
+  const running = command().finally(() => (progress.ended = since()));
+  while (since() < (progress.ended ?? Infinity) + afterMs) {
+    const isLate = progress.ended !== undefined;
     const { status, body } = await platform.call(host);
-    if (status === 200 && body === text) answered ??= performance.now() - begin;
+    if (status === 200 && body === text) progress.answered ??= since();
     else if (isLate) late++;
     await pause(askMs);
   }
   await running;
+  const { answered, ended = since() } = progress;
   if (answered === undefined) throw new Error(`${host} did not answer with ${text}`);
   return { answered, ended, late };
 }
 
-async function changes(
-  count: number,
-  work: () => Promise<Change>,
-  pauseMs = 0,
-): Promise<Change[]> {
+async function changes(count: number, work: () => Promise<Change>, pauseMs = 0): Promise<Change[]> {
   const measured: Change[] = [];
   for (let round = 0; round < count; round++) {
     await pause(pauseMs);

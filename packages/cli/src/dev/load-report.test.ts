@@ -32,7 +32,10 @@ test.each([
 
 function written() {
   const lines: string[] = [];
-  return { lines, report: new LoadReport((chunk, stream) => lines.push(`${stream} ${chunk}`)) };
+  return {
+    lines,
+    report: new LoadReport((chunk, stream) => lines.push(`${stream} ${chunk.toString()}`)),
+  };
 }
 
 test("only the report is held back, and passed on when the code is loaded after all", () => {

@@ -140,7 +140,7 @@ async function patchOwners(
 
 /** As the cache will show it: one that is on no node has nothing to end. */
 function asDeleted(pod: Pod, clock: ControllerContext["clock"]): Pod[] {
-  if (!pod.spec.nodeName) return [];
+  if (!pod.spec?.nodeName) return [];
   const deletionTimestamp = pod.metadata.deletionTimestamp ?? timestamp(clock);
   return [{ ...pod, metadata: { ...pod.metadata, deletionTimestamp } }];
 }
