@@ -39,9 +39,7 @@ describe("an inline Function", () => {
     expect(first?.author).toBe(second?.author);
     expect(first?.author).toMatch(/\S/);
     const { stdout } = await platform.spry(["history", "dice"]);
-    expect(stdout).toMatch(
-      /^VERSION +TIME +AUTHOR +RUNTIME +SOURCE +IMAGE +SERVES\n2 .*100 %\n1 /,
-    );
+    expect(stdout).toMatch(/^VERSION +TIME +AUTHOR +RUNTIME +SOURCE +IMAGE +SERVES\n2 .*100 %\n1 /);
     const table = await platform.k("get controllerrevisions");
     expect(table).toMatch(/^NAME +CONTROLLER +REVISION +AGE\ndice-00001 +function[^ ]*\/dice +1 /);
   });

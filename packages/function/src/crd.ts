@@ -375,8 +375,7 @@ function trafficSchema(): Schema {
       ]),
     }),
     maxItems: servingBounds.shares,
-    description:
-      "Which versions get which share of the requests; without it, the latest gets all.",
+    description: "Which versions get which share of the requests; without it, the latest gets all.",
     ...rules(
       [
         "size(self) == 0 || self.map(e, has(e.percent) ? e.percent : 0).sum() == 100",
