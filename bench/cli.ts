@@ -11,8 +11,11 @@ const saves = 25;
 const manyFiles = 10_000;
 /** A person looks at the answer before the next change; meanwhile the builder and the runtime for that change get ready. */
 const lookMs = 1_500;
-/** Between two requests that look for the new answer, and how long they go on after the end of the command. */
-const askMs = 10;
+/**
+ * Between two requests that look for the new answer: more of them would take the processors' time from the deployment. And how long
+ * they go on after the end of the command.
+ */
+const askMs = 25;
 const afterMs = 50;
 const program = path.join(root, "packages/cli/bin/spry.mjs");
 
