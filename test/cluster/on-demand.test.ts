@@ -112,6 +112,34 @@ describe.skipIf(reason !== undefined)(`on demand${reason ? ` (skipped: ${reason}
     await cluster.client.delete(resources.networkPolicies, { namespace, name: "zero" });
   }, 300_000);
 
+  test("a request whose process was killed is found by its id, with the reason", async () => {
+    const source = `module.exports = { main: ({ extensions: { request } }) => {
+      for (const all = []; request.path === "/fill"; ) all.push(Buffer.alloc(8 << 20, 1));
+      return "lives";
+    } };`;
+    const spec = { resourceConfiguration: { function: { profile: "XS" } } };
+    const fn = JSON.parse(functionManifest("mortal", source, spec, { namespace })) as Function;
+    await cluster.client.apply(functions, fn, { fieldManager: "test" });
+    await cluster.untilRunning(namespace, "mortal");
+    const options = {
+      host: `${gatewayName}.${system}.svc.cluster.local`,
+      path: "/fill?token=1",
+      method: "POST",
+      headers: { host: `mortal.${namespace}.svc.cluster.local`, "x-request-id": "r-fill" },
+    };
+    const script = `require("node:http").request(${JSON.stringify(options)}, (r) => console.log(r.statusCode)).on("error", (e) => console.log(String(e))).end()`;
+    const status = async () => (await cluster.inClient(namespace, script)).trim();
+    await expect.poll(status, patience).toBe("502");
+    const logs = async () =>
+      (await cluster.spry("logs", "mortal", "-n", namespace, "--request", "r-fill")).stdout;
+    // The node writes why a moment later.
+    await expect
+      .poll(logs, patience)
+      .toMatch(
+        /ERROR \[r-fill\] POST \/fill was not answered: the connection ended before there was a response; at that time the container of mortal-\S+ ended: OOMKilled, exit code 137/,
+      );
+  }, 300_000);
+
   test("the leader is killed while a request waits for the first Pod: its successor starts one", async () => {
     await atZero();
     const name = await leader();

@@ -60,6 +60,19 @@ describe("spry deploy", () => {
     expect(await platform.k("get function shop -o jsonpath={.metadata.generation}")).toBe("1");
   });
 
+  // On a cluster, what leads requests to Pods hears of the end of the old ones a moment later.
+  test.skipIf(onCluster)("ends when all requests are answered by the new code", async () => {
+    const answers = new Set<string>();
+    for (const text of ["two", "three", "four", "five"]) {
+      const dir = directory("turn", { ...shop(text), "spry.yaml": "name: turn\n" });
+      expect(await platform.spry(["deploy", dir])).toMatchObject({ code: 0 });
+      for (let round = 0; round < 10; round++)
+        answers.add(`${text}: ${(await platform.call("turn.default")).body}`);
+    }
+    expect([...answers]).toEqual(["two: two!", "three: three!", "four: four!", "five: five!"]);
+    await platform.k("delete function turn");
+  });
+
   test("with --json reports what happens to programs, also what fails", async () => {
     const dir = directory("events", {
       "handler.js": "exports.main = () => 1;",

@@ -147,6 +147,9 @@ describe("spry dev", () => {
       /^<!doctype html>[^]*handler\.js:5/,
     );
     expect(output()).toContain("✘ handler.js:5: SyntaxError");
+    // Once, with the line and its mark below it.
+    expect(output().match(/SyntaxError/g)).toHaveLength(1);
+    expect(output()).toMatch(/✘ handler\.js:5: .*\n .*Response\.json\(;.*\n +\^\n/);
     edit("loop", "handler.js", "Response.json(;", "Response.json(");
     expect((await ask(url)).status).toBe(200);
     // Settings count, too.

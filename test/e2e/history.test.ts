@@ -39,9 +39,7 @@ describe("an inline Function", () => {
     expect(first?.author).toBe(second?.author);
     expect(first?.author).toMatch(/\S/);
     const { stdout } = await platform.spry(["history", "dice"]);
-    expect(stdout).toMatch(
-      /^REVISION +TIME +AUTHOR +RUNTIME +SOURCE +IMAGE +SERVES\n2 .*100 %\n1 /,
-    );
+    expect(stdout).toMatch(/^VERSION +TIME +AUTHOR +RUNTIME +SOURCE +IMAGE +SERVES\n2 .*100 %\n1 /);
     const table = await platform.k("get controllerrevisions");
     expect(table).toMatch(/^NAME +CONTROLLER +REVISION +AGE\ndice-00001 +function[^ ]*\/dice +1 /);
   });
@@ -97,9 +95,9 @@ describe("an inline Function", () => {
   });
 
   test.each([
-    [["dice", "--to", "99"], "Function dice has no revision 99; it has 5, 4, 3, 2, 1"],
-    [["dice", "--to", "5"], "Function dice already has the content of revision 5"],
-    [["dice", "--to", "none"], "none is not a valid number of a revision"],
+    [["dice", "--to", "99"], "Function dice has no version 99; it has 5, 4, 3, 2, 1"],
+    [["dice", "--to", "5"], "Function dice already has the content of version 5"],
+    [["dice", "--to", "none"], "none is not a valid number of a version"],
     [["nobody"], "Function nobody not found in namespace default"],
   ])("spry rollback %j is refused", async (args, message) => {
     const { code, stderr } = await platform.spry(["rollback", ...args]);
@@ -253,5 +251,5 @@ test("on demand, revision N is the Knative Revision, and a rollback loses no req
   const shares = async () => (await historyOf("lazy")).map(({ serves }) => serves);
   expect(await shares()).toEqual([10, 90, 0]);
   const { stderr: note } = await rollback("lazy", "--to", "2", "--no-wait");
-  expect(note).toContain("spec.traffic gives the new revision 10 % of the requests");
+  expect(note).toContain("spec.traffic gives the new version 10 % of the requests");
 });

@@ -49,7 +49,7 @@ describe("a Function with three revisions as a Deployment", () => {
     const refused = await platform.spry(["traffic", "dice", text]);
     expect(refused).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("Function dice has no revision 50; it has "),
+      stderr: expect.stringContaining("Function dice has no version 50; it has "),
     });
     await answers("old-dice", "one");
   });

@@ -3,6 +3,8 @@ import { labels } from "@spry/function";
 import { isNotFound, type KubeClient, type Pod, resources, type Target } from "@spry/kube";
 
 const lookMs = 400;
+/** A build of a few files is over by then, and requests would only be in its way. */
+const firstLookMs = 200;
 const maxLineLength = 4096;
 
 interface Build {
@@ -24,6 +26,8 @@ export async function followBuildOutput(
   };
   const read = new Set<string>();
   try {
+    await pause(firstLookMs, signal);
+    if (signal.aborted) return;
     // What has been built before is another build.
     const before = await list();
     for (const pod of before) if (hasEnded(pod)) read.add(pod.metadata.uid ?? "");

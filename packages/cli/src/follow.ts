@@ -27,6 +27,8 @@ export interface FollowOptions {
   generation: number;
   timeoutMs: number;
   progress: Progress;
+  /** As the server has just returned it: it need not be read again. */
+  stored?: Function;
   /** Before each line, where several Functions are followed. */
   prefix?: string;
 }
@@ -45,7 +47,7 @@ export async function followUntilRunning(
   progress.waitFor(name, waitingFor(prefix, words["ConfigurationReady"] ?? ""));
   progress.whenInterrupted(stillGoing(options));
   try {
-    for await (const current of versionsOf(client, namespace, name, timeout)) {
+    for await (const current of versionsOf(client, options, timeout)) {
       last = current;
       if ((current.status?.observedGeneration ?? 0) < options.generation) continue;
       for (const condition of conditionsOf(current)) {
@@ -67,13 +69,11 @@ export async function followUntilRunning(
         said.set(condition.type, text);
         if (condition.type === "BuildReady" && condition.status === "Unknown" && !isRead) {
           isRead = true;
-          // Lines that come once it has succeeded would be below another stage; `spry logs --build` has them.
-          const isOver = () => said.get(condition.type)?.startsWith("✔");
-          const onLine = (line: string) => {
-            if (!isOver()) progress.output(name, prefix + line);
-          };
+          const onLine = (line: string) => progress.output(name, prefix + line);
           void followBuildOutput(client, { namespace, name, onLine }, output.signal);
         }
+        // Lines that come later would be below another stage; `spry logs --build` has them. And the requests would be in the rollout's way.
+        if (condition.type === "BuildReady" && condition.status === "True") output.abort();
         if (condition.status !== "True") break;
       }
       const failed = conditionsOf(current).find(
@@ -165,17 +165,20 @@ function conditionsOf(object: Function | undefined) {
 /** The object as it is now and each time it changes. */
 async function* versionsOf(
   client: KubeClient,
-  namespace: string,
-  name: string,
+  { namespace, name, stored }: Pick<FollowOptions, "namespace" | "name" | "stored">,
   signal: AbortSignal,
 ): AsyncGenerator<Function> {
+  let known = stored;
   const gone = () => new UserError(`Function ${namespace}/${name} was deleted in the meantime`);
   while (!signal.aborted) {
     try {
       const only = { namespace, fieldSelector: `metadata.name=${name}`, signal };
-      // A list, because only its version is sure to be one that can be watched from: an object that
-      // has not been written for long has a version that the server may not remember.
-      const { items, metadata } = await client.list(functions, only);
+      // What has just been written can be watched from. Otherwise a list, because only its version is sure to be one that
+      // can: an object that has not been written for long has a version that the server may not remember.
+      const { items, metadata } = known
+        ? { items: [known], metadata: known.metadata }
+        : await client.list(functions, only);
+      known = undefined;
       const [current] = items;
       if (!current) throw gone();
       yield current;

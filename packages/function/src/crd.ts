@@ -356,8 +356,8 @@ function schedulesSchema(): Schema {
 
 function trafficSchema(): Schema {
   const share = object({
-    revision: { ...atLeast(1), description: "Number of the revision; spry history lists them." },
-    latest: { ...boolean, description: "The latest revision, whichever that is." },
+    revision: { ...atLeast(1), description: "Number of the version; spry history lists them." },
+    latest: { ...boolean, description: "The latest version, whichever that is." },
     percent: { ...between([0, 100]), description: "Share of the requests." },
     tag: {
       ...string,
@@ -375,8 +375,7 @@ function trafficSchema(): Schema {
       ]),
     }),
     maxItems: servingBounds.shares,
-    description:
-      "Which revisions get which share of the requests; without it, the latest gets all.",
+    description: "Which versions get which share of the requests; without it, the latest gets all.",
     ...rules(
       [
         "size(self) == 0 || self.map(e, has(e.percent) ? e.percent : 0).sum() == 100",
@@ -448,7 +447,7 @@ function statusSchema(): Schema {
     },
     revision: {
       ...int64,
-      description: "Number of the newest revision that has become ready; spry history lists them.",
+      description: "Number of the newest version that has become ready; spry history lists them.",
     },
   });
 }

@@ -13,6 +13,8 @@ import { Admission, type AdmissionOptions } from "./admission/admission.ts";
 import { PodsInUse } from "./activation/pods-in-use.ts";
 import { type Tally } from "./activation/tally.ts";
 import { createFrontServer } from "./http/front-server.ts";
+import { failedMessage } from "@spry/function";
+import { BoundedLog } from "./http/bounded-log.ts";
 import { type CallAcceptor } from "./http/waiting-calls.ts";
 import { BrokenRequests } from "./attempt/broken-requests.ts";
 import { drain, isLoopback, listen, type Listening } from "./http/listening.ts";
@@ -104,6 +106,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
   const pods = new PodsInUse();
   const broken = new BrokenRequests(clock);
+  const failures = new BoundedLog(log, clock, {
+    message: failedMessage,
+    further: "further requests were not answered",
+  });
   const createDestination = (...[key, policy, tally]: NewDestination) =>
     new Destination(key, policy, settings, clock, tally, pods);
   const services = new ServiceRoutes(sources, { ...settings, createDestination });
@@ -163,6 +169,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         metrics,
         memory,
         broken,
+        failures,
         admission,
         settings,
         clock,

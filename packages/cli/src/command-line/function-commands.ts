@@ -153,18 +153,18 @@ export function addFunctionCommands(program: Command): void {
 
   program
     .command("history <name>")
-    .description("list the revisions of a Function: who changed what when, and which one serves")
+    .description("list the versions of a Function: who changed what when, and which one serves")
     .option("-o, --output <format>", "json or yaml")
     .action(async (name, _options, command) =>
       (await import("../commands/history.ts")).history(name, command.optsWithGlobals()),
     );
 
   program
-    .command("rollback <name> [revision]")
+    .command("rollback <name> [version]")
     .description(
-      "roll a Function back to a revision (default: the previous one), without a build; this makes a new revision",
+      "roll a Function back to a version (default: the previous one), without a build; this makes a new version",
     )
-    .option("--to <revision>", "the same as REVISION", revision)
+    .option("--to <version>", "the same as VERSION", revision)
     .option("--no-wait", "return as soon as the Function is changed")
     .option("--timeout <seconds>", "how long to follow the Function", seconds, 300)
     .action(async (name, to, options, command) =>
@@ -177,8 +177,8 @@ export function addFunctionCommands(program: Command): void {
 
   program
     .command("traffic <name> [shares]")
-    .description("show or set which revisions get which share of the requests: 3=90,latest=10")
-    .option("--tag <revision=tag>", "a host of its own for a revision (repeatable)", collect)
+    .description("show or set which versions get which share of the requests: 3=90,latest=10")
+    .option("--tag <version=tag>", "a host of its own for a version (repeatable)", collect)
     .action(async (name, shares, _options, command) =>
       (await import("../commands/traffic.ts")).traffic(name, shares, command.optsWithGlobals()),
     );

@@ -13,7 +13,7 @@ export const port = (text: string): number => {
 export const revision = (text: string): number => {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
   throw new UserError(
-    `${text} is not a valid number of a revision`,
+    `${text} is not a valid number of a version`,
     "`spry history FUNCTION` lists them",
   );
 };

@@ -171,15 +171,16 @@ const labelOf = ({ kind, metadata }: Manifest["object"]): string =>
 
 async function follow(
   { client, namespace, gateway }: Connection,
-  { metadata }: Function,
+  stored: Function,
   { timeout, prefix, progress }: { timeout: number; prefix: string; progress: Progress },
 ): Promise<Result> {
-  const { name = "", namespace: ns = namespace, generation = 0 } = metadata;
+  const { name = "", namespace: ns = namespace, generation = 0 } = stored.metadata;
   const result = await attempt(`function/${name}`, async () => {
     await followUntilRunning(client, {
       name,
       namespace: ns,
       generation,
+      stored,
       timeoutMs: timeout === 0 ? endlessMs : timeout * 1000,
       progress,
       prefix,

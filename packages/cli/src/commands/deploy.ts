@@ -73,6 +73,7 @@ async function deployWith(
     ? await followUntilRunning(client, {
         ...target,
         generation,
+        stored,
         timeoutMs: options.timeout * 1000,
         progress,
       })

@@ -103,7 +103,7 @@ async function runUntilEnd(
           if (!isFirst) output.reloaded(ms);
           isFirst = false;
         },
-        onFailure: (failure) => output.failed(failure),
+        onFailure: (failure, report) => output.failed(failure, report),
         onCrash: (sentence) => output.crashed(sentence),
       },
     });

@@ -81,7 +81,7 @@ export function entryOf(fn: Function, stored: FunctionRevision): HistoryEntry {
 /** `columns`: of the terminal, if it is one. */
 export function historyTable(entries: readonly HistoryEntry[], columns?: number): string[] {
   return fittingTable(
-    ["REVISION", "TIME", "AUTHOR", "RUNTIME", "SOURCE", "IMAGE", "SERVES"],
+    ["VERSION", "TIME", "AUTHOR", "RUNTIME", "SOURCE", "IMAGE", "SERVES"],
     entries.map((entry, index) => [
       String(entry.revision),
       entry.time,

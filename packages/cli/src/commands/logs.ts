@@ -1,6 +1,7 @@
 import { type KubeClient, type Pod, resources } from "@spry/kube";
 import { hasStarted, stepsOf, untilBegun } from "../build-output.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { unansweredRequests } from "../gateway-log.ts";
 import { findFunction } from "../find-function.ts";
 import { type LogFilter, shownLine } from "../log-lines.ts";
 import { withShownCommands } from "../shown-command.ts";
@@ -37,12 +38,14 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
   const streams = chosen.map((pod) => printAll(client, pod, options, printer));
   if (!options.follow) {
     await Promise.all(streams);
-    if (options.request && printer.count === 0)
-      console.error(
-        `no line of ${name} names the request ${options.request}; a process that was killed writes none: ` +
-          `spry describe ${name} shows why instances ended, --previous what they wrote`,
-      );
-    else if (printer.count === 0 && process.stderr.isTTY)
+    const { request } = options;
+    if (request && !options.build) {
+      const about = { id: request, pods: chosen, since: options.since };
+      const found = await unansweredRequests(client, { namespace, name }, about);
+      for (const { gateway, time, message } of found ?? [])
+        printer.write(gateway, `${time} ERROR [${request}] ${message}\n`);
+      if (printer.count === 0) console.error(noLine(name, request, found !== undefined));
+    } else if (!request && printer.count === 0 && process.stderr.isTTY)
       console.error(withShownCommands(silence(name, options)));
     return;
   }
@@ -61,6 +64,11 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
     void printAll(client, object, options, printer);
   }
 }
+
+const noLine = (name: string, request: string, isWhole: boolean): string =>
+  `no line of ${name} names the request ${request}; a process that was killed writes none` +
+  (isWhole ? ": " : ", and you may not read the gateway's log, which names such requests: ") +
+  `spry describe ${name} shows why instances ended, --previous what they wrote`;
 
 /** On a terminal: nothing at all would look like a mistake. */
 const silence = (name: string, { build, tail, since, level, previous }: LogsOptions): string =>

@@ -86,14 +86,14 @@ test.each<[string, Function, FunctionRevision[], number | undefined, RegExp]>([
     fn(inline("c")),
     edits,
     9,
-    /^Function dice has no revision 9; it has 3, 2, 1$/,
+    /^Function dice has no version 9; it has 3, 2, 1$/,
   ],
   [
     "the present one",
     fn(inline("c")),
     edits,
     3,
-    /^Function dice already has the content of revision 3$/,
+    /^Function dice already has the content of version 3$/,
   ],
   [
     "one that is like it",
@@ -107,7 +107,7 @@ test.each<[string, Function, FunctionRevision[], number | undefined, RegExp]>([
     fn(inline("a")),
     [revision(1, inline("a"))],
     undefined,
-    /no revision that differs/,
+    /no version that differs/,
   ],
 ])("%s is refused", (_, present, history, to, message) => {
   expect(() => targetOf(present, history, to)).toThrow(message);
@@ -144,7 +144,7 @@ describe("the command notes", () => {
           { latest: true, percent: 10 },
         ],
       }),
-      [/gives the new revision 10 %/],
+      [/gives the new version 10 %/],
     ],
   ])("%s", (_, before, after, notes) => {
     expect(notesOn(before, after)).toEqual(notes.map((each) => expect.stringMatching(each)));
@@ -161,11 +161,11 @@ test("the history as a table", () => {
     served(1, git(commit), { commit, author: "system:admin" }),
   ];
   expect(historyTable(all.map((each) => entryOf(present, each)))).toEqual([
-    "REVISION   TIME                   AUTHOR         RUNTIME    SOURCE                       IMAGE                 SERVES",
+    "VERSION   TIME                   AUTHOR         RUNTIME    SOURCE                       IMAGE                 SERVES",
     expect.stringMatching(/^4 .* sha256:444444444444 {3}not ready$/),
-    "3          2026-01-02T03:04:05Z   ann            nodejs24   inline sha256:000992bb0dd4   sha256:333333333333   never ready",
-    "2          2026-01-02T03:04:05Z   -              nodejs24   main at 0123456789ab         sha256:222222222222   100 %",
-    "1          2026-01-02T03:04:05Z   system:admin   nodejs24   0123456789ab                 sha256:111111111111",
+    "3         2026-01-02T03:04:05Z   ann            nodejs24   inline sha256:000992bb0dd4   sha256:333333333333   never ready",
+    "2         2026-01-02T03:04:05Z   -              nodejs24   main at 0123456789ab         sha256:222222222222   100 %",
+    "1         2026-01-02T03:04:05Z   system:admin   nodejs24   0123456789ab                 sha256:111111111111",
   ]);
 });
 

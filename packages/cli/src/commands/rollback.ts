@@ -112,15 +112,15 @@ export function targetOf(
     const others = history.filter((revision) => !isPresent(revision));
     const earlier = others.find(hasServed) ?? others[0];
     if (earlier) return earlier;
-    throw new UserError(`Function ${name} has no revision that differs from its present one`, list);
+    throw new UserError(`Function ${name} has no version that differs from its present one`, list);
   }
   const named = history.find(({ revision }) => revision === to);
   if (!named) {
     const numbers = history.map(({ revision }) => revision).join(", ");
-    throw new UserError(`Function ${name} has no revision ${to}; it has ${numbers}`, list);
+    throw new UserError(`Function ${name} has no version ${to}; it has ${numbers}`, list);
   }
   if (isPresent(named))
-    throw new UserError(`Function ${name} already has the content of revision ${to}`, list);
+    throw new UserError(`Function ${name} already has the content of version ${to}`, list);
   return named;
 }
 
@@ -151,7 +151,7 @@ export function notesOn(before: Function, after: Function): string[] {
     ...gitOpsNote(after),
     ...(shares.length > 0 && latest < 100
       ? [
-          `spec.traffic gives the new revision ${latest} % of the requests; \`spry traffic\` changes that`,
+          `spec.traffic gives the new version ${latest} % of the requests; \`spry traffic\` changes that`,
         ]
       : []),
   ];

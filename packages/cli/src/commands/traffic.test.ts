@@ -37,5 +37,5 @@ test("tags go to their revisions' shares, or get shares of nothing", () => {
     { latest: true, percent: 10, tag: "new" },
     { revision: 2, percent: 0, tag: "older" },
   ]);
-  expect(() => withTags(shares, ["old"])).toThrow(/is not a valid tag of a revision/);
+  expect(() => withTags(shares, ["old"])).toThrow(/is not a valid tag of a version/);
 });

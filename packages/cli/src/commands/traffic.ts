@@ -48,7 +48,7 @@ async function assertKnown(
   if (unknown === undefined) return;
   const { name = "" } = fn.metadata;
   throw new UserError(
-    `Function ${name} has no revision ${unknown}; it has ${known.join(", ")}`,
+    `Function ${name} has no version ${unknown}; it has ${known.join(", ")}`,
     `\`spry history ${name}\` lists them`,
   );
 }
@@ -74,7 +74,7 @@ export function withTags(shares: TrafficShare[], tags: readonly string[] = []): 
     const [which = "", tag = "", ...rest] = text.split("=");
     const share = shareOf(which);
     if (!share || tag === "" || rest.length > 0) {
-      throw new UserError(`${text} is not a valid tag of a revision`, usage);
+      throw new UserError(`${text} is not a valid tag of a version`, usage);
     }
     const same = result.find(({ revision, tag: taken }) => revision === share.revision && !taken);
     if (same) same.tag = tag;
@@ -102,7 +102,7 @@ function isDefault([only, ...rest]: readonly TrafficShare[]): boolean {
 
 function describe(fn: Function): string {
   const rows = present(fn).map(({ revision, percent = 0, tag }) => {
-    const which = revision === undefined ? "latest" : `revision ${revision}`;
+    const which = revision === undefined ? "latest" : `version ${revision}`;
     return `${String(percent).padStart(3)} %  ${which}${tag ? `  (tag ${tag})` : ""}`;
   });
   return rows.join("\n");

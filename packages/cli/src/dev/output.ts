@@ -1,5 +1,6 @@
 /** What `spry dev` reports: to users (`terminal.ts`) or, with `--json`, to programs. */
 import { type Failure } from "../load-failure.ts";
+import { type FailureReport } from "./load-report.ts";
 import { UserError } from "../user-error.ts";
 
 /** A request that has been answered. */
@@ -18,7 +19,8 @@ export interface DevOutput {
   changed(file: string): void;
   /** New code answers. */
   reloaded(ms: number): void;
-  failed(failure: Failure): void;
+  /** `report`: what a process wrote about it, which is not part of `output`. */
+  failed(failure: Failure, report?: FailureReport): void;
   crashed(sentence: string): void;
   request(line: AnsweredRequest): void;
   /** Of the Function's process, as it comes. */
@@ -52,7 +54,8 @@ export class DevEvents implements DevOutput {
     this.#write("reload", { ok: true, ms: rounded(ms) });
   }
 
-  failed({ summary, details, wayOut }: Failure): void {
+  failed({ summary, details, wayOut }: Failure, report?: FailureReport): void {
+    if (report) this.output(report.raw, "stderr");
     const [, file, line, message = summary] =
       /^([^\s:]+):(\d+)(?::\d+)?: ([^]*)$/.exec(summary) ?? [];
     const place = file === undefined ? {} : { file, line: Number(line) };

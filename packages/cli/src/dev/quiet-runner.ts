@@ -43,7 +43,10 @@ export async function runQuietly(
     events: {
       onOutput: (chunk) => process.stderr.write(chunk),
       onReady: () => {},
-      onFailure: ({ summary }) => (failure = summary),
+      onFailure: ({ summary }, report) => {
+        if (report) process.stderr.write(report.raw);
+        failure = summary;
+      },
       onCrash: report,
     },
   });

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Agent } from "node:http";
 import { createServer } from "node:net";
 import { type Writable } from "node:stream";
+import { LoadReport } from "./load-report.ts";
 
 export interface LaunchOptions {
   command: string;
@@ -13,11 +14,12 @@ export interface LaunchOptions {
   onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void;
 }
 
-/** How a process ended; `output` is what it wrote last, at most 64 KiB. */
+/** How a process ended; `output` is what it wrote last, at most 64 KiB, `report` what `onOutput` did not get of it (`load-report.ts`). */
 export interface Ended {
   code: number | null;
   signal: NodeJS.Signals | null;
   output: string;
+  report: Buffer;
 }
 
 const outputLimit = 64 * 1024;
@@ -31,6 +33,7 @@ export class RuntimeProcess {
   open = 0;
   readonly #child: ChildProcess;
   #output = "";
+  readonly #report: LoadReport;
   #isEnded = false;
   #whenIdle: (() => void) | undefined;
 
@@ -40,9 +43,10 @@ export class RuntimeProcess {
       stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
       detached: true,
     });
+    this.#report = new LoadReport(onOutput);
     const collect = (stream: "stdout" | "stderr") => (chunk: Buffer) => {
       this.#output = (this.#output + chunk.toString()).slice(-outputLimit);
-      onOutput(chunk, stream);
+      this.#report.write(chunk, stream);
     };
     this.#child.stdout?.on("data", collect("stdout"));
     this.#child.stderr?.on("data", collect("stderr"));
@@ -53,7 +57,7 @@ export class RuntimeProcess {
         if (this.#isEnded) return;
         this.#isEnded = true;
         this.agent.destroy();
-        resolve({ code, signal, output: this.#output });
+        resolve({ code, signal, output: this.#output, report: this.#report.take() });
       };
       this.#child.once("error", (error) => {
         this.#output += `${error.message}\n`;
@@ -86,7 +90,9 @@ export class RuntimeProcess {
       (this.#child.stdio[3] as NodeJS.ReadableStream).once("data", () => resolve(undefined));
     });
     (this.#child.stdio[4] as Writable).end(`${JSON.stringify(message)}\n`);
-    return Promise.race([ready, this.ended]);
+    const ended = await Promise.race([ready, this.ended]);
+    if (!ended) this.#report.release();
+    return ended;
   }
 
   /** Counts a request; the returned function is to be called when it is over. */

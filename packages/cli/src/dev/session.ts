@@ -3,6 +3,7 @@
  * wait for it, and the old one finishes those that it has.
  */
 import { type Failure, failureIn } from "../load-failure.ts";
+import { type FailureReport } from "./load-report.ts";
 import { ProcessGuard } from "./process-guard.ts";
 import { type LaunchOptions, RuntimeProcess } from "./runtime-process.ts";
 
@@ -20,7 +21,8 @@ export interface SessionEvents {
   onOutput: LaunchOptions["onOutput"];
   /** New code answers; milliseconds since the save. */
   onReady: (milliseconds: number) => void;
-  onFailure: (failure: Failure) => void;
+  /** `report`: what the process wrote about it, which `onOutput` did not get; undefined where none wrote anything. */
+  onFailure: (failure: Failure, report?: FailureReport) => void;
   /** A process that served has ended by itself. */
   onCrash: (sentence: string) => void;
 }
@@ -133,7 +135,9 @@ export class Session {
     if (ended) {
       const failure = failureIn(ended.output, root);
       this.#state = { kind: "failed", failure };
-      this.#events.onFailure(failure);
+      const { details } = failureIn(ended.report.toString(), root);
+      const report = ended.report.length > 0 ? { raw: ended.report, details } : undefined;
+      this.#events.onFailure(failure, report);
       void this.#retireServing();
     } else {
       void this.#retireServing();

@@ -2,7 +2,8 @@
 import { styleText } from "node:util";
 import { type Failure } from "../load-failure.ts";
 import { printable, printableLines } from "../printable.ts";
-import { columnsOf, wrapped } from "../terminal-width.ts";
+import { columnsOf, shortened, wrapped } from "../terminal-width.ts";
+import { type FailureReport, restOf } from "./load-report.ts";
 import { type AnsweredRequest, type DevOutput } from "./output.ts";
 
 type Style = Parameters<typeof styleText>[0];
@@ -29,9 +30,9 @@ export class DevTerminal implements DevOutput {
     this.#good(`new code answers (${ms.toFixed(0)} ms)`);
   }
 
-  /** Its details have been printed by the process that could not load the code. */
-  failed({ summary, wayOut }: Failure): void {
+  failed({ summary, wayOut }: Failure, report?: FailureReport): void {
     this.problem(summary);
+    if (report) this.#printCode(restOf(summary, report));
     if (wayOut) this.#print("  ", wayOut, "dim");
     this.#print("  ", "requests are answered with this error until a file is saved", "dim");
   }
@@ -75,6 +76,14 @@ export class DevTerminal implements DevOutput {
     lines.forEach((line, index) =>
       console.log((index === 0 ? mark : indent) + styled(style, line)),
     );
+  }
+
+  /** Not broken: a mark below a line is at its place. */
+  #printCode(text: string): void {
+    const columns = columnsOf(process.stdout);
+    const shown = printableLines(text.replaceAll("\t", "  "));
+    for (const line of shown === "" ? [] : shown.split("\n"))
+      console.log(`  ${shortened(line, columns && columns - 2)}`);
   }
 
   #good(text: string): void {

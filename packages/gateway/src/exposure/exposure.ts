@@ -7,7 +7,7 @@ import {
   type KeySource,
 } from "@spry/exposure";
 import { type ExposedHost, type ExposedRule } from "@spry/function";
-import { type Clock, type Logger } from "@spry/kube";
+import { type Clock } from "@spry/kube";
 import { type KeyReachSources, reachProblem } from "./key-reach.ts";
 
 export interface ExposureOptions {
@@ -70,36 +70,5 @@ export class AccessChecks {
     let decider = this.#cors.get(host);
     if (!decider) this.#cors.set(host, (decider = createCorsDecider(host.cors)));
     return decider;
-  }
-}
-
-const windowMs = 1_000;
-const linesPerWindow = 20;
-
-/**
- * The log of refused requests: who, what, and why. Strangers decide how many there are, so that no more than 20 a second
- * are written, and the others counted.
- */
-export class RefusalLog {
-  readonly #log: Logger;
-  readonly #clock: Clock;
-  #windowStart = Number.NEGATIVE_INFINITY;
-  #written = 0;
-  #left = 0;
-
-  constructor(log: Logger, clock: Clock) {
-    this.#log = log;
-    this.#clock = clock;
-  }
-
-  write(fields: object): void {
-    const now = this.#clock.now();
-    if (now - this.#windowStart >= windowMs) {
-      if (this.#left > 0) this.#log.info({ count: this.#left }, "further requests were refused");
-      this.#windowStart = now;
-      this.#written = this.#left = 0;
-    }
-    if (this.#written++ < linesPerWindow) this.#log.info(fields, "request refused");
-    else this.#left++;
   }
 }

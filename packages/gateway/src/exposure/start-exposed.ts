@@ -12,7 +12,8 @@ import { type RequestDeps } from "../request/passage.ts";
 import { Certificates } from "../tls/certificates.ts";
 import { createTlsServer } from "../tls/tls-server.ts";
 import { ExposedHosts } from "./exposed-hosts.ts";
-import { AccessChecks, type ExposureOptions, RefusalLog } from "./exposure.ts";
+import { BoundedLog } from "../http/bounded-log.ts";
+import { AccessChecks, type ExposureOptions } from "./exposure.ts";
 import { watchExposure } from "./exposure-sources.ts";
 import { type ServiceTargets } from "./service-targets.ts";
 
@@ -55,7 +56,10 @@ export function startExposed(options: ExposureOptions, deps: ExposedDeps) {
   const serving: NonNullable<RequestDeps["exposure"]> = {
     hosts,
     checks: new AccessChecks(options, () => ({ services, slices: deps.slices }), clock),
-    refusals: new RefusalLog(log, clock),
+    refusals: new BoundedLog(log, clock, {
+      message: "request refused",
+      further: "further requests were refused",
+    }),
     functionHosts: options.functionHosts ?? true,
     httpsPort: undefined,
   };

@@ -1,3 +1,6 @@
+import { type FailedRequest } from "@spry/function";
+import { type AttemptFailure } from "../attempt/attempt.ts";
+import { isBroken } from "../attempt/retry.ts";
 import { type Passage, type RequestDeps } from "../request/passage.ts";
 import { tenantOf } from "../exposure/filters.ts";
 import { clientAddress } from "./forwarded-headers.ts";
@@ -20,6 +23,43 @@ export function logRefusal({ exposure }: RequestDeps, passage: Passage, status: 
   const unreachable = exposed.rule?.authentication.kind === "jwt" && status === 401;
   const problems = unreachable ? issuerProblems(passage, exposure) : undefined;
   exposure.refusals.write({ ...whoAndWhat(passage), status, ...(problems ? { problems } : {}) });
+}
+
+/**
+ * A request that a Pod had and that has failed for good: on a cluster the log of a process that was killed has no line about it.
+ * `name`: as in `Function default/hello`; `pod`: its address.
+ */
+export function logFailure(
+  { log, failures, settings }: RequestDeps,
+  passage: Passage,
+  name: string,
+  failure: AttemptFailure,
+  pod: string | undefined,
+): void {
+  const { requestId } = passage;
+  if (!failure.wasSent)
+    return log.debug({ destination: name, requestId, error: failure.message }, "request failed");
+  const { method, path } = whoAndWhat(passage);
+  const cause = causeOf(failure, settings);
+  failures.write({
+    requestId,
+    method,
+    path,
+    destination: name,
+    pod,
+    cause,
+  } satisfies FailedRequest);
+}
+
+function causeOf(failure: AttemptFailure, settings: RequestDeps["settings"]): string {
+  const limitMs =
+    failure.limitMs ??
+    (failure.code === "UND_ERR_HEADERS_TIMEOUT" ? settings.upstreamTimeoutMs : undefined);
+  if (limitMs !== undefined) return `it exceeded its time limit (${limitMs / 1000} s)`;
+  if (!isBroken(failure)) return printable(failure.message);
+  return failure.hasResponded
+    ? "the connection ended before the response was complete"
+    : "the connection ended before there was a response";
 }
 
 /** Without the query, which may be a token, and without what a terminal would act on. */

@@ -13,6 +13,7 @@ import {
 import { Backend } from "../attempt/backend.ts";
 import { Breaks } from "../attempt/breaks.ts";
 import { isBroken, mayRetry } from "../attempt/retry.ts";
+import { logFailure } from "../http/access-log.ts";
 import { hasBody } from "../http/client-side.ts";
 import {
   backendTimeout,
@@ -235,10 +236,9 @@ export class Exchange implements ResponseReceiver {
       this.#retry(failure, broke.pauseMs).catch(() => this.#reply.breakOff());
       return;
     }
-    const { key } = this.#destination;
-    const { requestId } = this.#passage;
-    this.#deps.log.debug({ destination: key, requestId, error: failure.message }, "request failed");
-    this.#respond(failureResponse(failure, this.#destination.policy.name, this.#deps.settings));
+    const { name } = this.#destination.policy;
+    logFailure(this.#deps, this.#passage, name, failure, this.#attempt?.backend.address);
+    this.#respond(failureResponse(failure, name, this.#deps.settings));
   }
 
   /** It does not admit any more, or not yet: the request has not been handled. */

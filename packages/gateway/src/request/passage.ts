@@ -5,9 +5,10 @@ import { type Clock, type Logger, type ObjectKey } from "@spry/kube";
 import { type BrokenRequests } from "../attempt/broken-requests.ts";
 import { type Destination } from "../activation/destination.ts";
 import { type GatewayMetrics } from "../metrics/gateway-metrics.ts";
+import { type BoundedLog } from "../http/bounded-log.ts";
 import { type ClientRequest, type ClientResponse } from "../http/client-side.ts";
 import { type MemoryBudget } from "./memory-budget.ts";
-import { type AccessChecks, type Exposed, type RefusalLog } from "../exposure/exposure.ts";
+import { type AccessChecks, type Exposed } from "../exposure/exposure.ts";
 import { type ExposedHosts } from "../exposure/exposed-hosts.ts";
 import { type OwnHosts } from "../routing/own-hosts.ts";
 import { type Route } from "../routing/route.ts";
@@ -33,6 +34,8 @@ export interface RequestDeps {
   metrics: GatewayMetrics;
   memory: MemoryBudget;
   broken: Pick<BrokenRequests, "note">;
+  /** Requests that a Pod had and did not answer. */
+  failures: BoundedLog;
   /** Hard limits that are kept with other gateways; undefined where this is the only one. */
   admission: Admission | undefined;
   settings: RequestSettings;
@@ -42,7 +45,7 @@ export interface RequestDeps {
   exposure?: {
     hosts: ExposedHosts;
     checks: AccessChecks;
-    refusals: RefusalLog;
+    refusals: BoundedLog;
     functionHosts: boolean;
     /** In redirects; undefined without HTTPS. */
     httpsPort: number | undefined;

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { controllerOf, resources, type Transport } from "@spry/kube";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { deploymentOf, eventually, podsOf } from "../testing.ts";
 import { namespace, startCluster } from "./testing.ts";
 
@@ -82,6 +82,37 @@ describe("a ReplicaSet", () => {
     await eventually(async () => expect(await podsOf(client, "web")).toHaveLength(10));
     for (const { metadata } of await podsOf(client, "web")) names.add(metadata.name ?? "");
     expect(names.size).toBe(10);
+  });
+
+  test("no longer counts a Pod in the status that follows its deletion", async () => {
+    const client = await startCluster();
+    const labels = { app: "web" };
+    const set = { namespace, name: "web" };
+    const created = await client.create(resources.replicaSets, {
+      metadata: set,
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: "main", image: "a:1" }] } },
+      },
+    });
+    const statusOf = async () => (await client.get(resources.replicaSets, set)).status;
+    await eventually(async () => expect((await statusOf())?.replicas).toBe(2));
+    const seen: (number | undefined)[] = [];
+    const ending = new AbortController();
+    onTestFinished(() => ending.abort());
+    const { resourceVersion = "" } = created.metadata;
+    const watching = (async () => {
+      const only = { namespace, resourceVersion, signal: ending.signal };
+      for await (const { type, object } of client.watch(resources.replicaSets, only)) {
+        if (type !== "BOOKMARK" && object.status?.observedGeneration === 2)
+          seen.push(object.status.replicas);
+        if (seen.at(-1) === 1) return;
+      }
+    })();
+    await client.patch(resources.replicaSets, set, { spec: { replicas: 1 } });
+    await watching;
+    expect(seen).toEqual([1]);
   });
 });
 

@@ -16,6 +16,7 @@ import {
   selectorMatches,
   matchesLabels,
   setCondition,
+  timestamp,
 } from "@spry/kube";
 import {
   byController,
@@ -82,11 +83,14 @@ async function reconcileReplicaSet(
   if (!expectations.fulfilled(uid, caches.pods.byIndex(byController, uid)))
     return { requeueAfterMs: expiryMs };
   const owned = await claimPods(context, set);
-  let failure: Error | undefined;
-  if (!set.metadata.deletionTimestamp)
-    failure = await manageReplicas(context, expectations, set, owned.filter(isPodActive));
+  const deleted = new Set<Pod>();
+  const failure = set.metadata.deletionTimestamp
+    ? undefined
+    : await manageReplicas(context, expectations, set, owned.filter(isPodActive), deleted);
   const minReady = set.spec?.minReadySeconds ?? 0;
-  await writeStatus(context, set, replicaSetStatus(set, owned, minReady, clock, failure));
+  // What this pass has deleted no longer counts: a rollout waits for that, and another pass would come one write later.
+  const left = owned.flatMap((pod) => (deleted.has(pod) ? asDeleted(pod, clock) : pod));
+  await writeStatus(context, set, replicaSetStatus(set, left, minReady, clock, failure));
   if (failure) throw failure;
   const waits = owned.flatMap((pod) => msUntilAvailable(pod, minReady, clock.now()) || []);
   if (waits.length > 0) return { requeueAfterMs: Math.min(...waits) + 1 };
@@ -134,12 +138,20 @@ async function patchOwners(
   }
 }
 
-/** Creates or deletes what is missing or too many; returns the first error. */
+/** As the cache will show it: one that is on no node has nothing to end. */
+function asDeleted(pod: Pod, clock: ControllerContext["clock"]): Pod[] {
+  if (!pod.spec?.nodeName) return [];
+  const deletionTimestamp = pod.metadata.deletionTimestamp ?? timestamp(clock);
+  return [{ ...pod, metadata: { ...pod.metadata, deletionTimestamp } }];
+}
+
+/** Creates or deletes what is missing or too many, which it adds to `deleted`; returns the first error. */
 async function manageReplicas(
   context: ControllerContext,
   expectations: Expectations,
   set: ReplicaSet,
   active: Pod[],
+  deleted: Set<Pod>,
 ): Promise<Error | undefined> {
   const { client, clock, events } = context;
   const owner = set.metadata.uid ?? "";
@@ -161,6 +173,7 @@ async function manageReplicas(
       if (!isNotFound(error)) throw error;
     });
     expectations.expect(owner, pod.metadata.uid ?? "", "gone");
+    deleted.add(pod);
     const message = `Deleted pod: ${pod.metadata.name}`;
     events.record(resources.replicaSets, set, {
       type: "Normal",

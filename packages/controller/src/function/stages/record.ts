@@ -147,7 +147,7 @@ async function removeOld(
 
 /** A quota, a policy or the size can prevent a record. A Deployment needs none; a Knative Revision needs its number. */
 function withoutRecord(draft: Draft, problem: string, { log }: Deps): Outcome {
-  const message = `the revision cannot be recorded: ${problem}`;
+  const message = `the version cannot be recorded: ${problem}`;
   if (isServedOnDemand(draft.fn.spec)) {
     return { kind: "wait", reason: "DeploymentFailed", message, recheckAfterMs: refusedRecheckMs };
   }
