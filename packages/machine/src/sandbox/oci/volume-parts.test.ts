@@ -81,7 +81,7 @@ describe.skipIf(why !== "")(`parts of volumes${why}`, () => {
       expect({ status, stdout }).toEqual({ status: 125, stdout: "" });
       expect(JSON.parse(error)).toMatchObject({
         level: "error",
-        msg: expect.stringContaining("exchanged") as string,
+        msg: expect.stringContaining("another container has replaced or removed it") as string,
       });
     },
   );
