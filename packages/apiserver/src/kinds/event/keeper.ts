@@ -1,6 +1,6 @@
 import { type Clock, type Logger, messageOf } from "@spry/kube";
 import { type StoredObject } from "../../store/stored-object.ts";
-import { type Store } from "../../store/store.ts";
+import { StaleWriteError, type Store } from "../../store/store.ts";
 
 const collection = "/events";
 const sweepMs = 60_000;
@@ -100,7 +100,7 @@ export class EventKeeper {
         due.map(async (place) => {
           const stored = store.get({ collection, ...place });
           // Once it is gone, the watch forgets it; one that a full disk keeps stays where it is, and comes first the next time.
-          if (stored) await store.remove(stored);
+          if (stored) await store.remove(stored).catch(unlessStale);
           else this.#remove(place);
         }),
       );
@@ -127,6 +127,11 @@ export class EventKeeper {
     }
     return due;
   }
+}
+
+/** Written once more meanwhile, it comes again. */
+function unlessStale(error: unknown): void {
+  if (!(error instanceof StaleWriteError)) throw error;
 }
 
 /** The latest of the times in its text; its fields differ between the two groups. */
