@@ -13,12 +13,12 @@ export interface GitServer {
   port: number;
   /** What the name was resolved to; empty where only a proxy can resolve it. */
   addresses: readonly string[];
-  /** Of a Service: what answers for it, each at a port of its own. Git is led there. */
+  /** Of a Service: the addresses of what answers for it, each with its port. Git is led there. */
   endpoints?: readonly Endpoint[] | undefined;
 }
 
 export interface Endpoint {
-  /** A name only where this process can connect to it as it is. */
+  /** An address, or the name that a Service stands for. */
   host: string;
   port: number;
 }
@@ -49,14 +49,21 @@ export async function locateServer(
   { host, port }: RepositoryUrl,
   { allowed, environment = process.env, services }: LocateOptions,
 ): Promise<GitServer> {
-  const endpoints = await services?.(host, port);
-  if (endpoints?.length === 0) throw new GitError("temporary", unreachableServer);
-  const names = endpoints ? new Set(endpoints.map((each) => each.host)) : [host];
-  const isProxied = !endpoints && hasProxy(environment);
-  const found = await Promise.all([...names].map((name) => addressesOf(name, isProxied)));
-  const addresses = found.flat();
+  const service = await services?.(host, port);
+  if (service?.length === 0) throw new GitError("temporary", unreachableServer);
+  const endpoints = service && (await resolved(service));
+  const addresses =
+    endpoints?.map((each) => each.host) ?? (await addressesOf(host, hasProxy(environment)));
   if (!isAllowed(host, addresses, allowed)) throw new GitError("temporary", denied);
   return { host, port, addresses, endpoints };
+}
+
+/** What is connected to is what was looked at: a name could lead elsewhere the next time. */
+async function resolved(endpoints: readonly Endpoint[]): Promise<Endpoint[]> {
+  const found = endpoints.map(async ({ host, port }) =>
+    (await addressesOf(host, false)).map((address) => ({ host: address, port })),
+  );
+  return (await Promise.all(found)).flat();
 }
 
 /** Why an entry of the operator's list cannot be used; undefined when it can. */

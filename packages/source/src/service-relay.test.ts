@@ -73,6 +73,16 @@ describe("a Git server behind a Service", () => {
     expect(await resolveCommit(question, { allowed: [name], services })).toBe(shop.commits.second);
   });
 
+  test("is refused where the name that it stands for leads to an internal address", async () => {
+    const { port } = endpointOf(shop.open.origin);
+    const services = only([{ host: "localhost", port }]);
+    const before = shop.open.requests.length;
+    await expect(resolveCommit(question, { allowed: [], services })).rejects.toThrow(
+      "leads to an address that Functions are not fetched from",
+    );
+    expect(shop.open.requests).toHaveLength(before);
+  });
+
   test.each<[string, Endpoint[]]>([
     ["has no endpoints", []],
     ["has one that is closed", [{ host: "127.0.0.1", port: 9 }]],
