@@ -18,7 +18,7 @@ export interface GitServer {
 }
 
 export interface Endpoint {
-  /** A name only where this process can connect to it as it is. */
+  /** From a lookup, it may be a name; of a `GitServer`, it is an address that was looked at. */
   host: string;
   port: number;
 }
@@ -49,14 +49,22 @@ export async function locateServer(
   { host, port }: RepositoryUrl,
   { allowed, environment = process.env, services }: LocateOptions,
 ): Promise<GitServer> {
-  const endpoints = await services?.(host, port);
-  if (endpoints?.length === 0) throw new GitError("temporary", unreachableServer);
-  const names = endpoints ? new Set(endpoints.map((each) => each.host)) : [host];
-  const isProxied = !endpoints && hasProxy(environment);
-  const found = await Promise.all([...names].map((name) => addressesOf(name, isProxied)));
-  const addresses = found.flat();
+  const named = await services?.(host, port);
+  if (named?.length === 0) throw new GitError("temporary", unreachableServer);
+  const endpoints = named && (await resolved(named));
+  const addresses = endpoints
+    ? [...new Set(endpoints.map((each) => each.host))]
+    : await addressesOf(host, hasProxy(environment));
   if (!isAllowed(host, addresses, allowed)) throw new GitError("temporary", denied);
   return { host, port, addresses, endpoints };
+}
+
+/** An ExternalName could have another address by the time of the connection. */
+async function resolved(endpoints: readonly Endpoint[]): Promise<Endpoint[]> {
+  const found = endpoints.map(async ({ host, port }) =>
+    (await addressesOf(host, false)).map((address) => ({ host: address, port })),
+  );
+  return (await Promise.all(found)).flat();
 }
 
 /** Why an entry of the operator's list cannot be used; undefined when it can. */
