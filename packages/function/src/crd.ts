@@ -112,7 +112,8 @@ function functionSchema(): Schema {
       kind: string,
       metadata: { type: "object" },
       spec: specSchema(),
-      status: statusSchema(),
+      // Before the first pass: kstatus takes an object without a generation and conditions for a healthy one.
+      status: { ...statusSchema(), default: { observedGeneration: -1 } },
     }),
     description: "A few lines of code that become an HTTP service.",
   };

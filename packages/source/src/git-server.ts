@@ -18,7 +18,7 @@ export interface GitServer {
 }
 
 export interface Endpoint {
-  /** An address, or the name that a Service stands for. */
+  /** From a lookup, it may be a name; of a `GitServer`, it is an address that was looked at. */
   host: string;
   port: number;
 }
@@ -49,11 +49,12 @@ export async function locateServer(
   { host, port }: RepositoryUrl,
   { allowed, environment = process.env, services }: LocateOptions,
 ): Promise<GitServer> {
-  const service = await services?.(host, port);
-  if (service?.length === 0) throw new GitError("temporary", unreachableServer);
-  const endpoints = service && (await resolved(service));
-  const addresses =
-    endpoints?.map((each) => each.host) ?? (await addressesOf(host, hasProxy(environment)));
+  const named = await services?.(host, port);
+  if (named?.length === 0) throw new GitError("temporary", unreachableServer);
+  const endpoints = named && (await resolved(named));
+  const addresses = endpoints
+    ? [...new Set(endpoints.map((each) => each.host))]
+    : await addressesOf(host, hasProxy(environment));
   if (!isAllowed(host, addresses, allowed)) throw new GitError("temporary", denied);
   return { host, port, addresses, endpoints };
 }

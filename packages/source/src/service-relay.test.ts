@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { unreachableServer } from "./git-error.ts";
-import { type Endpoint, type ServiceLookup } from "./git-server.ts";
+import { type Endpoint, locateServer, type ServiceLookup } from "./git-server.ts";
 import { resolveCommit } from "./resolve-commit.ts";
+import { parseRepositoryUrl } from "./repository-url.ts";
 import { ServiceRelay } from "./service-relay.ts";
 import { basic, ShopServers } from "./testing/shop-servers.ts";
 import { createKeyPair, noSshReason, SshServer } from "./testing/ssh-server.ts";
@@ -81,6 +82,16 @@ describe("a Git server behind a Service", () => {
       "leads to an address that Functions are not fetched from",
     );
     expect(shop.open.requests).toHaveLength(before);
+  });
+
+  test("that is another server's name is asked at the addresses that were looked at", async () => {
+    const services = only([{ host: "localhost", port: 8080 }]);
+    const repository = parseRepositoryUrl(question.url);
+    const { endpoints } = await locateServer(repository, { allowed: [name], services });
+    expect(endpoints).toEqual([
+      { host: "127.0.0.1", port: 8080 },
+      { host: "::1", port: 8080 },
+    ]);
   });
 
   test.each<[string, Endpoint[]]>([

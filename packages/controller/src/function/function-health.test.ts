@@ -1,5 +1,5 @@
-/** What GitOps tools see of a Function: kstatus' health, from the first pass on (https://pkg.go.dev/sigs.k8s.io/cli-utils/pkg/kstatus/status). */
-import { type Function } from "@spry/function";
+/** What GitOps tools see of a Function: kstatus' health, from its creation on (https://pkg.go.dev/sigs.k8s.io/cli-utils/pkg/kstatus/status). */
+import { type Function, functions } from "@spry/function";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { TestPlatform } from "../testing/platform.ts";
 
@@ -13,7 +13,8 @@ type Health = "Current" | "InProgress" | "Failed";
 
 /** kstatus' verdict on a custom resource: the generation first, then the two conditions, then there is nothing to wait for. */
 function healthOf({ metadata, status }: Function): Health {
-  if (status?.observedGeneration !== metadata.generation) return "InProgress";
+  const seen = status?.observedGeneration;
+  if (seen !== undefined && seen !== metadata.generation) return "InProgress";
   const has = (type: string) =>
     status?.conditions?.some((each) => each.type === type && each.status === "True");
   if (has("Reconciling")) return "InProgress";
@@ -27,6 +28,13 @@ const becomes = (health: Health, name = "hello") =>
   });
 
 const source = (code: string) => ({ source: { inline: { source: code } } });
+
+test("a Function that no pass has looked at is in progress", async () => {
+  await platform.apply("other");
+  const { spec } = await platform.get("other");
+  const metadata = { name: "hello", namespace: "default" };
+  expect(healthOf(await platform.client.create(functions, { metadata, spec }))).toBe("InProgress");
+});
 
 test("a Function that is not built yet is in progress, and current when it runs", async () => {
   const seen: Health[] = [];

@@ -36,6 +36,8 @@ type Note = (type: "Normal" | "Warning", reason: string, message: string) => voi
 export interface ContainerRunOptions {
   spec: Container;
   isInit: boolean;
+  /** Before its first run. */
+  reason: "PodInitializing" | "ContainerCreating";
   /** What the API says of it, from an earlier agent's time. */
   known?: ContainerStatus | undefined;
   clock: Clock;
@@ -60,7 +62,7 @@ export class ContainerRun {
   readonly #note: Note;
   readonly #lastWords: ContainerRunOptions["lastWords"];
   readonly #restarts = new Backoff();
-  #state: ContainerState = { waiting: { reason: "PodInitializing" } };
+  #state: ContainerState;
   #lastState: ContainerState = {};
   /** How the last run ended, until the next one begins. */
   #end: ContainerState["terminated"];
@@ -92,7 +94,7 @@ export class ContainerRun {
     this.#note = note;
     this.#lastWords = options.lastWords;
     this.#image = spec.image ?? "";
-    if (!isInit) this.#state = { waiting: { reason: "ContainerCreating" } };
+    this.#state = { waiting: { reason: options.reason } };
     if (known) this.#restore(known);
   }
 

@@ -69,9 +69,10 @@ export async function unpackImageLayers(
     const size = await unpackRange(client, image, dir, 0, layers.length, options);
     return { size, placed: last.placed };
   }
-  // Of one registry: another one could claim to have any.
+  // Of one registry: another one could claim to have any. With owners, the files are not the same ones.
+  const digests = lower.map(({ digest }) => digest);
   const id = createHash("sha256")
-    .update([image.name.host, ...lower.map(({ digest }) => digest)].join())
+    .update([image.name.host, ...digests, ...(keepsOwners ? ["owners"] : [])].join())
     .digest("hex");
   const base = `base-${id}`;
   if (!isChecked && (await exists(path.join(sharedDir, base)))) await requireLayers(client, image);

@@ -42,6 +42,8 @@ interface ImageRecord extends Omit<UnpackedImage, "placed"> {
   config: ContainerConfig;
   /** Of the registry that it is from. */
   host?: string;
+  /** See `unpackLayer`. */
+  keepsOwners?: boolean;
 }
 
 interface StoredImage extends LocalImage, ImageRecord {
@@ -83,6 +85,7 @@ export class ImageStore {
   /** Reads what is there; what a crash left half done is removed. */
   async open(): Promise<void> {
     const { dir, clock } = this.#options;
+    const keepsOwners = this.#keepsOwners;
     await mkdir(dir, { recursive: true, mode: 0o755 });
     for (const name of await readdir(dir)) {
       if (!/^[0-9a-f]{64}$/.test(name)) {
@@ -91,13 +94,19 @@ export class ImageStore {
         continue;
       }
       const stored = readJson(path.join(dir, name, "config.json")) as ImageRecord | undefined;
-      if (!stored) await rm(path.join(dir, name), { recursive: true, force: true });
+      // A sandbox that runs images where they are must not let Pods write what an image lets them write.
+      const isFit = stored && (keepsOwners || !stored.keepsOwners);
+      if (!isFit) await rm(path.join(dir, name), { recursive: true, force: true });
       else this.#add(`sha256:${name}`, stored, clock.now());
     }
     const names =
       (readJson(path.join(dir, "names.json")) as Record<string, string> | undefined) ?? {};
     for (const [name, digest] of Object.entries(names))
       if (this.#images.has(digest)) this.#names.set(name, digest);
+  }
+
+  get #keepsOwners(): boolean {
+    return this.#options.keepsOwners?.() ?? false;
   }
 
   /** The image, if it is on this machine. */
@@ -199,15 +208,17 @@ export class ImageStore {
       await mkdir(partial, { mode: 0o700 });
       const rootDir = path.join(partial, "rootfs");
       const isChecked = this.#options.mirrors[resolved.name.host] !== undefined;
+      const keepsOwners = this.#keepsOwners;
       const unpacked = await unpackImageLayers(client, resolved, {
         dir: rootDir,
         sharedDir: images,
         isChecked,
-        keepsOwners: this.#options.keepsOwners?.() ?? false,
+        keepsOwners,
         earlier: this.#earlierOf(resolved.name),
       });
       const { size, base, placed } = unpacked;
-      const about: ImageRecord = { config, host: resolved.name.host, size, ...(base && { base }) };
+      const { host } = resolved.name;
+      const about: ImageRecord = { config, host, size, keepsOwners, ...(base && { base }) };
       const before = base && path.join(images, base);
       await writeFileList(rootDir, path.join(partial, listName), { placed, before });
       writeFileSync(path.join(partial, "config.json"), JSON.stringify(about));

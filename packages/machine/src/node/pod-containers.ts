@@ -3,7 +3,7 @@ import { type PodSandbox, type RecoveredPod } from "../sandbox/sandbox.ts";
 import { ContainerRun, type ContainerRunOptions } from "./container-run.ts";
 import { isDone, type PodFacts } from "./pod-status.ts";
 
-type OfEach = Omit<ContainerRunOptions, "spec" | "isInit" | "known">;
+type OfEach = Omit<ContainerRunOptions, "spec" | "isInit" | "reason" | "known">;
 
 /** The containers of one Pod: which of them are to run now, and in which order they end. */
 export class PodContainers {
@@ -12,6 +12,7 @@ export class PodContainers {
   constructor(pod: Pod, ofEach: OfEach) {
     const { initContainers = [], containers = [] } = pod.spec ?? {};
     const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
+    const reason = initContainers.length > 0 ? "PodInitializing" : "ContainerCreating";
     const create = (
       specs: typeof containers,
       isInit: boolean,
@@ -19,7 +20,7 @@ export class PodContainers {
     ) =>
       specs.map((spec) => {
         const known = statuses.find(({ name }) => name === spec.name);
-        return new ContainerRun({ ...ofEach, spec, isInit, known });
+        return new ContainerRun({ ...ofEach, spec, isInit, reason, known });
       });
     this.#all = [
       ...create(initContainers, true, initContainerStatuses),

@@ -52,6 +52,7 @@ export function validateAutoscaler(spec: Spec, errors: FieldErrors): void {
     errors.invalid("spec.maxReplicas", maxReplicas, detail);
   }
   validateReference(spec.scaleTargetRef, "spec.scaleTargetRef", errors);
+  validateTargetGroup(spec.scaleTargetRef, errors);
   for (const [index, metric] of metrics.entries())
     validateMetric(metric, `spec.metrics[${index}]`, errors);
   const canBeZero = metrics.some(({ type }) => ["Object", "External"].includes(type));
@@ -73,12 +74,23 @@ function validateReference(reference: Reference = {}, path: string, errors: Fiel
       for (const problem of nameProblems(value, "path"))
         errors.invalid(`${path}.${field}`, value, problem);
   }
-  const { apiVersion = "", kind } = reference;
-  const at = `${path}.apiVersion`;
+  const { apiVersion = "" } = reference;
   if (apiVersion.split("/").length > 2)
-    errors.invalid(at, apiVersion, `unexpected GroupVersion string: ${apiVersion}`);
-  else if (!apiVersion.includes("/") && kind !== "ReplicationController")
-    errors.invalid(at, apiVersion, "apiVersion must specify API group");
+    errors.invalid(
+      `${path}.apiVersion`,
+      apiVersion,
+      `unexpected GroupVersion string: ${apiVersion}`,
+    );
+}
+
+/** The core group has only one kind that can be scaled, while a metric may describe any of its kinds, such as a Service. */
+function validateTargetGroup({ apiVersion = "", kind }: Reference = {}, errors: FieldErrors): void {
+  if (!apiVersion.includes("/") && kind !== "ReplicationController")
+    errors.invalid(
+      "spec.scaleTargetRef.apiVersion",
+      apiVersion,
+      "apiVersion must specify API group",
+    );
 }
 
 type Metric = { type?: string } & Partial<Record<SourceField, Source>>;
