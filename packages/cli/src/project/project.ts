@@ -15,6 +15,7 @@ import { UserError } from "../user-error.ts";
 import { type EnvValue, type FoundConfig, type ProjectConfig, readConfig } from "./config.ts";
 import { configName } from "./schema.ts";
 import { shownPath } from "./shown-path.ts";
+import { fittingRuntime } from "./wanted-version.ts";
 
 /** A directory that has been looked at. */
 export interface Project {
@@ -63,11 +64,12 @@ export function openProject(
       "check source.sourcePath of config.yaml",
     );
   const root = realpathSync(code);
-  const runtime = runtimeNamed(config.runtime ?? guessRuntime(root));
+  const guessed = config.runtime === undefined ? guessRuntime(root) : { name: config.runtime };
+  const runtime = runtimeNamed(guessed.name);
   return {
     root,
     config,
-    remarks,
+    remarks: guessed.remark === undefined ? remarks : [...remarks, guessed.remark],
     runtime,
     name: config.name ?? nameFrom(root),
     handler: handlerIn(root, runtime, config.env?.["HANDLER_MOD_NAME"]),
@@ -85,13 +87,13 @@ export function runtimeNamed(name: string): Runtime {
   );
 }
 
-function guessRuntime(root: string): string {
+function guessRuntime(root: string): { name: string; remark?: string } {
   const has = (name: string) => existsSync(path.join(root, name));
   const isPython =
     !has("package.json") &&
     !nodeFiles.some(has) &&
     ["requirements.txt", "pyproject.toml", ...pythonFiles].some(has);
-  return isPython ? "python312" : defaultRuntime;
+  return fittingRuntime(root, isPython ? "python312" : defaultRuntime, packageJson(root));
 }
 
 function handlerIn(root: string, { language, name }: Runtime, module: unknown): string {
