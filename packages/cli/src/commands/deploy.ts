@@ -17,6 +17,7 @@ import { type SourceRegistry, sourceRegistry } from "../deploy/source-registry.t
 import { followUntilRunning } from "../follow.ts";
 import { listSource, megabytes } from "../project/files.ts";
 import { isPlainSource } from "../deploy/plain-source.ts";
+import { surroundingsOf } from "../deploy/surroundings.ts";
 import { functionOf, openProject, type Project } from "../project/project.ts";
 import { Progress } from "../progress.ts";
 import { columnsOf } from "../terminal-width.ts";
@@ -122,11 +123,12 @@ async function pushSource(
       size,
       mode: isExecutable ? 0o755 : 0o644,
     }));
+    const around = await surroundingsOf(project, path.join(scratch, "repository"));
     // It starts a process of its own, and is done by the time that the server has answered.
     const checking = syntaxProblems(project, files);
     checking.catch(() => {});
     const [source, reached, now] = await Promise.all([
-      createSourceImage(layerFiles, path.join(scratch, "source.tar")),
+      createSourceImage([...layerFiles, ...around], path.join(scratch, "source.tar")),
       reaching,
       before,
     ]);
@@ -134,7 +136,7 @@ async function pushSource(
     const pushing = send(reached, () => source.push(reached.client, reached.push));
     pushing.catch(() => {});
     const image = `${reached.pull}@${source.digest}`;
-    const isPlain = isPlainSource(project, files);
+    const isPlain = around.length === 0 && isPlainSource(project, files);
     if (now?.spec.source.image === image) {
       // It may have been removed from the registry since.
       const { sentBytes } = await pushing;

@@ -44,7 +44,8 @@ export async function providePackages(
     ticker.clear();
     onLine(line);
   };
-  if (runtime.language === "nodejs" && fits(root)) return { kind: "own" };
+  if (runtime.language === "nodejs" && (fits(root) || isInstalledAround(root)))
+    return { kind: "own" };
   let room = maxCodeBytes;
   const files = source.files
     .filter(({ path: name, size }) => isManifest(name) || (code.test(name) && (room -= size) > 0))
@@ -139,6 +140,22 @@ function fits(root: string): boolean {
       link === true ||
       installed.packages?.[place]?.version === version,
   );
+}
+
+/** Whether the directory is a workspace, and the `node_modules` around it have what it asks for: Node.js looks there as well. */
+function isInstalledAround(root: string): boolean {
+  const { dependencies = {} } =
+    readJson<{ dependencies?: object }>(path.join(root, "package.json")) ?? {};
+  let missing = Object.keys(dependencies);
+  for (let at = root; ; at = path.dirname(at)) {
+    missing = missing.filter(
+      (name) => !existsSync(path.join(at, "node_modules", name, "package.json")),
+    );
+    const installed = readJson<Lock>(path.join(at, "node_modules/.package-lock.json"));
+    const place = path.relative(at, root).split(path.sep).join("/");
+    if (place !== "" && installed?.packages?.[place]) return missing.length === 0;
+    if (at === path.dirname(at)) return false;
+  }
 }
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- says at the call what is expected
