@@ -115,7 +115,7 @@ async function pushSource(
     const report = (sentBytes: number, text: string) =>
       progress.report(
         { event: "source", function: project.name, files: files.length, sentBytes },
-        `${project.name}: ${files.length} files, ${text}`,
+        `${project.name}: ${files.length} ${files.length === 1 ? "file" : "files"}, ${text}`,
       );
     const layerFiles = files.map(({ path: name, file, size, isExecutable }) => ({
       path: name,
