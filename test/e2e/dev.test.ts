@@ -152,6 +152,13 @@ describe("spry dev", () => {
     expect(output()).toMatch(/✘ handler\.js:5: .*\n .*Response\.json\(;.*\n +\^\n/);
     edit("loop", "handler.js", "Response.json(;", "Response.json(");
     expect((await ask(url)).status).toBe(200);
+    // What a handler throws: a browser shows where, a program gets what the platform answers.
+    edit("loop", "handler.js", "return", 'throw new TypeError("no <order>"); return');
+    expect(await ask(url)).toEqual({ status: 500, body: "Internal server error" });
+    expect((await ask(url, { accept: "text/html" })).body).toMatch(
+      /<h1>handler\.js:\d+: TypeError: no &lt;order&gt;<\/h1>/,
+    );
+    edit("loop", "handler.js", 'throw new TypeError("no <order>"); return', "return");
     // Settings count, too.
     edit("loop", "spry.yaml", "Good day", "Good night");
     expect((await ask(url)).body).toContain("Good night");
