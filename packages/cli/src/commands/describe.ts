@@ -67,11 +67,7 @@ function eventsOf(client: KubeClient, { metadata }: Function): Promise<Event[]> 
   return listed<Event>(client.list(resources.events, { namespace, fieldSelector }));
 }
 
-function summary(
-  fn: Function,
-  { gateway }: Connection,
-  newest: number | undefined,
-): string[] {
+function summary(fn: Function, { gateway }: Connection, newest: number | undefined): string[] {
   const { metadata, spec, status } = fn;
   const word = statusWord(fn);
   const serves =

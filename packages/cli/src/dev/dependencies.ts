@@ -27,6 +27,12 @@ export type Packages = { kind: "none" } | { kind: "own" } | { kind: "cache"; mod
 
 const manifests =
   /^(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|\.npmrc|pyproject\.toml|.*requirements.*\.txt|requirements\/.*)$/;
+interface ManifestFile {
+  path: string;
+  content: Buffer;
+  mode: number;
+}
+
 const code = /\.[cm]?[jt]s$/;
 const maxCodeBytes = 16_000_000;
 
@@ -37,7 +43,11 @@ export const isManifest = (file: string): boolean => manifests.test(file);
 export async function providePackages(
   { root, runtime }: Project,
   source: SourceList,
-  { bin, report: onLine }: { bin: string; report: (line: string) => void },
+  {
+    bin,
+    report: onLine,
+    isInspected,
+  }: { bin: string; report: (line: string) => void; isInspected: boolean },
 ): Promise<Packages> {
   const ticker = new Ticker();
   const report = (line: string) => {
@@ -51,7 +61,7 @@ export async function providePackages(
     .filter(({ path: name, size }) => isManifest(name) || (code.test(name) && (room -= size) > 0))
     .map(({ path: name, file }) => ({ path: name, content: readFileSync(file), mode: 0o644 }));
   const plan = planInstallation({
-    files,
+    files: runtime.language === "python" && isInspected ? withDebugger(files) : files,
     runtime: runtime.name,
     npmConfig: fileAtHome(".npmrc"),
     pipConfig: fileAtHome(".config/pip/pip.conf"),
@@ -89,6 +99,17 @@ export async function providePackages(
     ticker.stop();
   }
   return { kind: "cache", modules: plan.modulesIn(dir) };
+}
+
+/** With debugpy, which the developer needs and the Function does not. What pins each package by its hash stays as it is. */
+function withDebugger(files: ManifestFile[]): ManifestFile[] {
+  const requirements = files.find((file) => file.path === "requirements.txt");
+  const text = requirements?.content.toString() ?? "";
+  const hasOther = !requirements && files.some((file) => file.path === "pyproject.toml");
+  if (hasOther || /^\s*debugpy\b/m.test(text) || text.includes("--hash")) return files;
+  const others = files.filter((file) => file !== requirements);
+  const content = Buffer.from(`${text.trimEnd()}\ndebugpy\n`);
+  return [...others, { path: "requirements.txt", content, mode: 0o644 }];
 }
 
 /** More than one package.json: packages of the directory itself (`file:`, workspaces). */

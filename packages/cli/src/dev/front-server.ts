@@ -102,18 +102,19 @@ function forward(
       setHost: false,
       headers: passedOn,
     },
-    async (answer) => {
-      if (answer.statusCode === 500 && isBrowser(request)) {
-        const thrown = await session.thrownBy(target, String(passedOn["x-request-id"]));
-        if (thrown && !response.destroyed) {
-          answer.resume();
-          sendFailure(request, response, thrown, 500, false);
-          return;
-        }
-      }
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
-      answer.pipe(response);
-      answer.once("error", () => response.destroy());
+    (answer) => {
+      const pass = () => {
+        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
+        answer.pipe(response);
+        answer.once("error", () => response.destroy());
+      };
+      if (answer.statusCode !== 500 || !isBrowser(request)) return void pass();
+      void session.thrownBy(target, String(passedOn["x-request-id"])).then((thrown) => {
+        if (response.destroyed) return;
+        if (!thrown) return void pass();
+        answer.resume();
+        sendFailure(request, response, thrown, 500, false);
+      });
     },
   );
   response.once("close", () => onward.destroy());

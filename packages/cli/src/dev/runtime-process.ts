@@ -99,13 +99,15 @@ export class RuntimeProcess {
   /** What it wrote about a request whose handler threw; undefined when nothing comes within a moment. */
   async thrownBy(requestId: string): Promise<string | undefined> {
     const id = requestId.replaceAll(/[^\w-]/g, ".");
+    // Of Node.js a message and its frames, of Python a Traceback and its message.
     const pattern = new RegExp(
-      `^request ${id} \\(.*\\): (?:the handler threw: )?(.*(?:\\n[ \\t].*)+)`,
+      `^request ${id} \\(.*\\): (?:the handler threw: (.*(?:\\n[ \\t].*)+)|[a-z ]+\\n(Traceback.*(?:\\n[ \\t].*)+\\n\\w.*\\n))`,
       "m",
     );
     // Its output and its response come by different ways.
     for (let round = 0; round < 10; round++) {
-      const [, thrown] = pattern.exec(stripVTControlCharacters(this.#output)) ?? [];
+      const [, inNode, inPython] = pattern.exec(stripVTControlCharacters(this.#output)) ?? [];
+      const thrown = inNode ?? inPython;
       if (thrown !== undefined) return thrown;
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
