@@ -103,18 +103,10 @@ function forward(
       headers: passedOn,
     },
     (answer) => {
-      const pass = () => {
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
-        answer.pipe(response);
-        answer.once("error", () => response.destroy());
-      };
-      if (answer.statusCode !== 500 || !isBrowser(request)) return void pass();
-      void session.thrownBy(target, String(passedOn["x-request-id"])).then((thrown) => {
-        if (response.destroyed) return;
-        if (!thrown) return void pass();
-        answer.resume();
-        sendFailure(request, response, thrown, 500, false);
-      });
+      const requestId = String(passedOn["x-request-id"]);
+      if (answer.statusCode === 500 && isBrowser(request))
+        void explain(request, response, answer, session.thrownBy(target, requestId));
+      else pass(answer, response);
     },
   );
   response.once("close", () => onward.destroy());
@@ -130,6 +122,29 @@ function forward(
     sendFailure(request, response, { summary, details: error.message }, 502);
   });
   request.pipe(onward);
+}
+
+function pass(answer: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
+  answer.pipe(response);
+  answer.once("error", () => response.destroy());
+}
+
+/** What the handler threw in place of the runtime's answer, which does not say it; the answer of anything else as it is. */
+async function explain(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: IncomingMessage,
+  finding: Promise<Failure | undefined>,
+): Promise<void> {
+  const thrown = await finding;
+  if (response.destroyed) return;
+  if (!thrown) {
+    pass(answer, response);
+    return;
+  }
+  answer.resume();
+  sendFailure(request, response, thrown, 500, false);
 }
 
 function forwardedHeaders({ headers, socket }: IncomingMessage): IncomingMessage["headers"] {

@@ -1,8 +1,19 @@
 /** What a deployed directory needs of the repository around it. It is in the source's image, in a folder of its own. */
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  type Dirent,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { type LayerFile } from "../layer.ts";
 import { type SourceFile } from "./function-source.ts";
+import { UserError } from "./user-error.ts";
 
 const folder = ".spry-repository";
 const description = `${folder}/source.json`;
@@ -29,6 +40,7 @@ export function takeSurroundings(
   if (!files) {
     const found = join(directory, description);
     if (existsSync(found)) {
+      refuseLinks(join(directory, folder));
       rmSync(destination, { recursive: true, force: true });
       renameSync(join(directory, content), destination);
       renameSync(found, join(handover, "source.json"));
@@ -44,6 +56,14 @@ export function takeSurroundings(
       write(join(destination, file.path.slice(content.length)), file);
   }
   return own;
+}
+
+/** A link could bring files of the builder itself, such as its credentials, into the image. `spry deploy` sends none. */
+function refuseLinks(directory: string): void {
+  const isLink = (entry: Dirent | Stats) => !entry.isFile() && !entry.isDirectory();
+  const entries = readdirSync(directory, { recursive: true, withFileTypes: true });
+  if (isLink(lstatSync(directory)) || entries.some(isLink))
+    throw new UserError(`source: ${folder} may have files and folders only`);
 }
 
 function write(place: string, { content: bytes, mode }: SourceFile): void {
