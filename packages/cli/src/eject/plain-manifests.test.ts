@@ -36,7 +36,7 @@ test("a profile, scaling and schedules become resources, an autoscaler and CronJ
 
 test("a Function that is at zero has an instance, and one without scaling no autoscaler", () => {
   const fn = given({ scaleConfig: { minReplicas: 0, maxReplicas: 1 } });
-  const manifests = plainManifests({ ...fn, status: { replicas: 0 } } as Function, "shop");
+  const manifests = plainManifests({ ...fn, status: { replicas: 0 } }, "shop");
   expect(manifests["deployment"]?.[0]).toMatchObject({ spec: { replicas: 1 } });
   expect(Object.keys(manifests)).toEqual(["deployment", "service"]);
 });
