@@ -17,7 +17,7 @@ import { type SourceRegistry, sourceRegistry } from "../deploy/source-registry.t
 import { followUntilRunning } from "../follow.ts";
 import { listSource, megabytes } from "../project/files.ts";
 import { isPlainSource } from "../deploy/plain-source.ts";
-import { surroundingsOf } from "../deploy/surroundings.ts";
+import { repositoryAround } from "../deploy/repository-around.ts";
 import { functionOf, openProject, type Project } from "../project/project.ts";
 import { Progress } from "../progress.ts";
 import { columnsOf } from "../terminal-width.ts";
@@ -123,7 +123,7 @@ async function pushSource(
       size,
       mode: isExecutable ? 0o755 : 0o644,
     }));
-    const around = await surroundingsOf(project, path.join(scratch, "repository"));
+    const around = await repositoryAround(project, path.join(scratch, "repository"));
     // It starts a process of its own, and is done by the time that the server has answered.
     const checking = syntaxProblems(project, files);
     checking.catch(() => {});

@@ -5,11 +5,11 @@ import { findRuntime, type Runtime, runtimes } from "@spry/function";
 import semver from "semver";
 
 /** A file that asks for a version, and what it says. */
-interface Wish {
+interface Demand {
   /** For a user: "package.json". */
   file: string;
   /** For a user: "Node.js 22.x". */
-  wish: string;
+  version: string;
   allows: (version: string) => boolean;
 }
 
@@ -20,10 +20,10 @@ export function fittingRuntime(
   packageJson: Record<string, unknown>,
 ): { name: string; remark?: string } {
   const language = findRuntime(usual)?.language;
-  const wish = language === "python" ? pythonWish(root) : nodeWish(packageJson);
-  if (!wish) return { name: usual };
+  const demand = language === "python" ? pythonDemand(root) : nodeDemand(packageJson);
+  if (!demand) return { name: usual };
   const fitting = runtimes.filter(
-    (each) => each.language === language && wish.allows(versionOf(each)),
+    (each) => each.language === language && demand.allows(versionOf(each)),
   );
   if (fitting.some(({ name }) => name === usual)) return { name: usual };
   const current = fitting.filter(({ deprecated }) => !deprecated);
@@ -31,28 +31,28 @@ export function fittingRuntime(
   if (found) return { name: found.name };
   return {
     name: usual,
-    remark: `${wish.file} asks for ${wish.wish}, which no runtime has: ${usual} was chosen`,
+    remark: `${demand.file} asks for ${demand.version}, which no runtime has: ${usual} was chosen`,
   };
 }
 
 const versionOf = ({ interpreter }: Runtime): string => interpreter.replace(/^.*@/, "");
 
-function nodeWish({ engines }: Record<string, unknown>): Wish | undefined {
+function nodeDemand({ engines }: Record<string, unknown>): Demand | undefined {
   const range = (engines as Record<string, unknown> | undefined)?.["node"];
   if (typeof range !== "string" || semver.validRange(range) === null) return undefined;
   return {
     file: "package.json",
-    wish: `Node.js ${range}`,
+    version: `Node.js ${range}`,
     allows: (major) => semver.intersects(range, `${major}.x`, { includePrerelease: true }),
   };
 }
 
-function pythonWish(root: string): Wish | undefined {
+function pythonDemand(root: string): Demand | undefined {
   const [, version] = /^\s*(?:cpython-)?(\d+\.\d+)/.exec(textOf(root, ".python-version")) ?? [];
   if (version)
     return {
       file: ".python-version",
-      wish: `Python ${version}`,
+      version: `Python ${version}`,
       allows: (each) => each === version,
     };
   const [, specifiers] =
@@ -60,7 +60,7 @@ function pythonWish(root: string): Wish | undefined {
   if (!specifiers) return undefined;
   return {
     file: "pyproject.toml",
-    wish: `Python ${specifiers}`,
+    version: `Python ${specifiers}`,
     allows: (each) => specifiers.split(",").every((one) => permits(one, each)),
   };
 }

@@ -11,7 +11,7 @@ import { FunctionBuild } from "./function-build.ts";
 import { type SourceFile } from "./function-source.ts";
 import { readSourceImage } from "./read-source-image.ts";
 import { fetchSourceImage } from "./source-image.ts";
-import { takeSurroundings } from "./source-surroundings.ts";
+import { takeRepository } from "./source-repository.ts";
 import { type Handover, writeHandover } from "./handover.ts";
 import { type Monorepo, parseMonorepo } from "./monorepo.ts";
 
@@ -54,7 +54,7 @@ async function takeStep(
     // The steps after this one have the volume, and no registry.
     if (image !== undefined) {
       await fetchSourceImage(options.client, image, options.source);
-      takeSurroundings(handover, options.source, undefined);
+      takeRepository(handover, options.source, undefined);
     }
     writeHandover(handover, { directory: options.scratch, fetched });
     return undefined;
@@ -72,7 +72,7 @@ async function sourceIn(
 ): Promise<SourceFile[] | undefined> {
   const files = await readSourceImage(client, image, report);
   if (!files) await fetchSourceImage(client, image, source, report);
-  return takeSurroundings(handover, source, files);
+  return takeRepository(handover, source, files);
 }
 
 function optionsOf(flags: Flags, scratch: string): BuildOptions {

@@ -1,17 +1,17 @@
 /** What a directory needs of the repository around it: the npm packages of its workspace, the root's lock file, `file:` folders. */
 import { readdirSync, statSync } from "node:fs";
 import path from "node:path";
-import { sourceSurroundings } from "@spry/image";
+import { repositoryFiles } from "@spry/image";
 import { copyMonorepo, GitError } from "@spry/source";
 import { listSource } from "../project/files.ts";
 import { type Project } from "../project/project.ts";
 import { UserError } from "../user-error.ts";
 
 /** As files of the source; none for a directory that stands alone. `scratch`: for copies, until they are sent. */
-export async function surroundingsOf(
+export async function repositoryAround(
   { root: directory, runtime }: Project,
   scratch: string,
-): Promise<ReturnType<typeof sourceSurroundings>> {
+): Promise<ReturnType<typeof repositoryFiles>> {
   if (runtime.language !== "nodejs") return [];
   const found = await copyMonorepo(directory, scratch).catch((error: unknown) => {
     throw error instanceof GitError ? new UserError(error.message) : error;
@@ -32,5 +32,5 @@ export async function surroundingsOf(
     .map((file) => ({ file, name: path.relative(scratch, file).split(path.sep).join("/") }))
     .filter(({ name }) => sent.has(name) || !isPackage(name))
     .map(({ file, name }) => ({ path: name, file, size: statSync(file).size, mode: 0o644 }));
-  return sourceSurroundings(found, files);
+  return repositoryFiles(found, files);
 }

@@ -10,13 +10,13 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { sourceSurroundings, takeSurroundings } from "./source-surroundings.ts";
+import { repositoryFiles, takeRepository } from "./source-repository.ts";
 
 let home = "";
-beforeEach(() => (home = mkdtempSync(join(tmpdir(), "surroundings-"))));
+beforeEach(() => (home = mkdtempSync(join(tmpdir(), "repository-"))));
 afterEach(() => rmSync(home, { recursive: true }));
 
-const around = sourceSurroundings({ folder: "fn" }, [{ path: "shared/index.js", content: "x" }]);
+const around = repositoryFiles({ folder: "fn" }, [{ path: "shared/index.js", content: "x" }]);
 const files = [{ path: "handler.js", content: "" }, ...around].map((file) => ({
   path: file.path,
   content: Buffer.from("content" in file ? file.content : ""),
@@ -31,7 +31,7 @@ function expectHandover(): void {
 }
 
 test("what is around a source in memory is written to the handover, and leaves the source", () => {
-  const own = takeSurroundings(join(home, "handover"), "", files);
+  const own = takeRepository(join(home, "handover"), "", files);
   expect(own?.map(({ path }) => path)).toEqual(["handler.js"]);
   expectHandover();
 });
@@ -43,9 +43,7 @@ test("and what is around one on the disk, also when a container is started again
     writeFileSync(join(home, "source", path), content);
   }
   for (let round = 0; round < 2; round++)
-    expect(takeSurroundings(join(home, "handover"), join(home, "source"), undefined)).toBe(
-      undefined,
-    );
+    expect(takeRepository(join(home, "handover"), join(home, "source"), undefined)).toBe(undefined);
   expectHandover();
   expect(existsSync(join(home, "source/.spry-repository"))).toBe(false);
 });
@@ -61,7 +59,7 @@ test.each([".spry-repository", ".spry-repository/files", ".spry-repository/files
     symlinkSync(join(home, "config"), join(source, link));
     if (link !== ".spry-repository")
       writeFileSync(join(source, ".spry-repository/source.json"), "{}");
-    expect(() => takeSurroundings(join(home, "handover"), source, undefined)).toThrow(
+    expect(() => takeRepository(join(home, "handover"), source, undefined)).toThrow(
       "source: .spry-repository may have files and folders only",
     );
   },
@@ -69,6 +67,6 @@ test.each([".spry-repository", ".spry-repository/files", ".spry-repository/files
 
 test("a source that stands alone stays as it is", () => {
   const own = files.slice(0, 1);
-  expect(takeSurroundings(join(home, "handover"), "", own)).toBe(own);
+  expect(takeRepository(join(home, "handover"), "", own)).toBe(own);
   expect(existsSync(join(home, "handover"))).toBe(false);
 });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { openProject } from "../project/project.ts";
-import { surroundingsOf } from "./surroundings.ts";
+import { repositoryAround } from "./repository-around.ts";
 
 let home = "";
 afterEach(() => rmSync(home, { recursive: true, force: true }));
@@ -16,7 +16,7 @@ async function sentFor(folder: string, files: Record<string, string>): Promise<s
     writeFileSync(place, text);
   }
   const project = openProject(path.join(home, "repository", folder));
-  const sent = await surroundingsOf(project, path.join(home, "scratch"));
+  const sent = await repositoryAround(project, path.join(home, "scratch"));
   return sent.map((file) => file.path.replace(".spry-repository/", "")).sort();
 }
 

@@ -20,7 +20,7 @@ const description = `${folder}/source.json`;
 const content = `${folder}/files/`;
 
 /** As files of the source. `monorepo`: what a fetcher of Git would write to `source.json`; paths of `files`: from the repository's root. */
-export function sourceSurroundings(monorepo: object, files: readonly LayerFile[]): LayerFile[] {
+export function repositoryFiles(monorepo: object, files: readonly LayerFile[]): LayerFile[] {
   return [
     { path: description, content: JSON.stringify({ monorepo }) },
     ...files.map((file) => ({ ...file, path: `${content}${file.path}` })),
@@ -31,7 +31,7 @@ export function sourceSurroundings(monorepo: object, files: readonly LayerFile[]
  * Moves them from a source that has been fetched to `handover`, where a fetcher of Git puts the same. The source is in `files`, or
  * else in a directory. Returns the files that remain; undefined for a directory.
  */
-export function takeSurroundings(
+export function takeRepository(
   handover: string,
   directory: string,
   files: SourceFile[] | undefined,
