@@ -124,6 +124,7 @@ const table: Record<string, Room> = {
       "modern-tar": "writes and reads the archives of backups",
       npm: "installs a Function's dependencies, the same version everywhere",
       pino: "structured logs",
+      semver: "package.json says with ranges of npm which Node.js it wants",
       ws: "ports of Pods are forwarded over WebSockets",
     },
   },

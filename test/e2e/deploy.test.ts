@@ -49,6 +49,21 @@ describe("spry deploy", () => {
     for (const line of stderr.split("\n")) expect(line.length).toBeLessThan(140);
   });
 
+  test("brings the packages of the repository around it, and none of their secrets", async () => {
+    const root = directory("mono", {
+      "package.json": `{ "workspaces": ["apps/*", "shared"] }`,
+      "shared/package.json": `{ "name": "@mono/shared", "version": "1.0.0" }`,
+      "shared/index.js": `module.exports = "shared, " + require("fs").existsSync(__dirname + "/.env");`,
+      "shared/.env": "TOKEN=secret-of-mine\n",
+      "apps/around/package.json": `{ "name": "around", "dependencies": { "@mono/shared": "*" } }`,
+      "apps/around/handler.js": `exports.main = () => require("@mono/shared");`,
+    });
+    const { code, stderr } = await platform.spry(["deploy", path.join(root, "apps/around")]);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect((await platform.call("around.default")).body).toBe("shared, false");
+    expect(await platform.spry(["delete", "around", "--yes"])).toMatchObject({ code: 0 });
+  });
+
   test("builds nothing for a directory that has not changed", async () => {
     const jobs = await platform.k("get jobs -o name");
     const { code, stderr } = await platform.spry(["deploy", path.join(home, "shop")]);

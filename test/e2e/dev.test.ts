@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -152,6 +153,13 @@ describe("spry dev", () => {
     expect(output()).toMatch(/✘ handler\.js:5: .*\n .*Response\.json\(;.*\n +\^\n/);
     edit("loop", "handler.js", "Response.json(;", "Response.json(");
     expect((await ask(url)).status).toBe(200);
+    // What a handler throws: a browser shows where, a program gets what the platform answers.
+    edit("loop", "handler.js", "return", 'throw new TypeError("no <order>"); return');
+    expect(await ask(url)).toEqual({ status: 500, body: "Internal server error" });
+    expect((await ask(url, { accept: "text/html" })).body).toMatch(
+      /<h1>handler\.js:\d+: TypeError: no &lt;order&gt;<\/h1>/,
+    );
+    edit("loop", "handler.js", 'throw new TypeError("no <order>"); return', "return");
     // Settings count, too.
     edit("loop", "spry.yaml", "Good day", "Good night");
     expect((await ask(url)).body).toContain("Good night");
@@ -262,6 +270,13 @@ describe("spry dev", () => {
     expect(JSON.parse((await ask(url)).body)).toMatchObject({
       error: "handler.py:2: SyntaxError: invalid syntax",
     });
+    writeFileSync(
+      path.join(directory("py"), "handler.py"),
+      "def main(event, context):\n    return {}['a']\n",
+    );
+    expect((await ask(url, { accept: "text/html" })).body).toMatch(
+      /<h1>handler\.py:2: KeyError: 'a'<\/h1>/,
+    );
     expect(existsSync(path.join(directory("py"), "__pycache__"))).toBe(false);
   });
 
@@ -312,6 +327,32 @@ describe("spry dev", () => {
     const stock = await startDev("stock");
     const shop = await startDev("shop", "--neighbour", `stock=${stock.url}`);
     expect((await ask(shop.url)).body).toBe('{"message":"Hello, shop!"}');
+  });
+
+  test.skipIf(!python)("has debugpy for the debugger of Python", async () => {
+    await command("init", directory("bug"), "--runtime", `python${python?.replace(".", "")}`);
+    const port = await freePort();
+    const { url, output } = await startDev("bug", `--inspect=${port}`);
+    expect((await ask(url)).status).toBe(200);
+    expect(output()).toContain(`Debugger listening on 127.0.0.1:${port}`);
+  });
+
+  test("finds the packages that are installed around a workspace", async () => {
+    for (const [file, content] of Object.entries({
+      "package.json": `{ "workspaces": ["apps/*", "shared"] }`,
+      "shared/package.json": `{ "name": "@mono/shared", "version": "1.0.0" }`,
+      "shared/index.js": "module.exports = 'shared';",
+      "apps/fn/package.json": `{ "name": "fn", "dependencies": { "@mono/shared": "*" } }`,
+      "apps/fn/handler.js": "exports.main = () => require('@mono/shared');",
+      "node_modules/.package-lock.json": `{ "packages": { "apps/fn": {}, "shared": {} } }`,
+    })) {
+      mkdirSync(path.dirname(path.join(directory("mono"), file)), { recursive: true });
+      writeFileSync(path.join(directory("mono"), file), content);
+    }
+    mkdirSync(path.join(directory("mono"), "node_modules/@mono"));
+    symlinkSync("../../shared", path.join(directory("mono"), "node_modules/@mono/shared"));
+    const { url } = await startDev("mono/apps/fn");
+    expect((await ask(url)).body).toBe("shared");
   });
 
   test("opens the debugger's port for the newest code", async () => {

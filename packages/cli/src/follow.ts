@@ -127,7 +127,8 @@ export function failureOf(
   { type, reason, message }: Pick<FunctionCondition, "type" | "reason" | "message">,
   version?: number,
 ): UserError {
-  const serving = status?.revision;
+  // The version that fails now is the one that has served: there is none to fall back on.
+  const serving = status?.revision === version ? undefined : status?.revision;
   const still = serving ? `; version ${serving} still serves` : "";
   const target = `${name} -n ${namespace}`;
   const looks = [

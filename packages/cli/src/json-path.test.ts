@@ -27,4 +27,6 @@ test.each([
 test("what is not supported is refused", () => {
   expect(() => renderJsonPath("{range .items[*]}", object)).toThrow("range is not supported");
   expect(() => renderJsonPath("{.a[b]}", object)).toThrow("is not a path");
+  expect(() => renderJsonPath("{.metadata.name", object)).toThrow("without its counterpart");
+  expect(() => renderJsonPath("{.metadata.name}}", object)).toThrow("without its counterpart");
 });

@@ -2,6 +2,7 @@
 import { UserError } from "./user-error.ts";
 
 const maxLength = 4096;
+const wayOut = "write it as in {.status.conditions[0].message}";
 
 /**
  * Text with expressions in braces, such as `{.status.conditions[?(@.type=="Running")].status}{"\n"}`; several results are
@@ -11,9 +12,10 @@ export function renderJsonPath(template: string, root: unknown): string {
   if (template.length > maxLength)
     throw new UserError(`the template has more than ${maxLength} characters`);
   const whole = template.includes("{") ? template : `{${template}}`;
-  return whole.replaceAll(/\{((?:"[^"]*"|'[^']*'|[^{}"'])*)\}/g, (_all, body: string) =>
-    expression(body.trim(), root),
-  );
+  const expressions = /\{((?:"[^"]*"|'[^']*'|[^{}"'])*)\}/g;
+  if (/[{}]/.test(whole.replaceAll(expressions, "")))
+    throw new UserError(`${template} has a brace without its counterpart`, wayOut);
+  return whole.replaceAll(expressions, (_all, body: string) => expression(body.trim(), root));
 }
 
 function expression(text: string, root: unknown): string {
@@ -37,11 +39,7 @@ function find(text: string, root: unknown): unknown[] {
   if (rest === ".") return found;
   while (rest !== "") {
     const match = step.exec(rest);
-    if (!match)
-      throw new UserError(
-        `${text} is not a path`,
-        "write it as in {.status.conditions[0].message}",
-      );
+    if (!match) throw new UserError(`${text} is not a path`, wayOut);
     rest = rest.slice(match[0].length);
     const [, filter, operator, a, b, c, quoted, doubleQuoted, index, all, every, name] = match;
     found = found.flatMap((value) => {

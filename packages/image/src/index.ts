@@ -63,6 +63,7 @@ export {
 } from "./builder/plan-installation.ts";
 export { UserError as BuildError } from "./builder/user-error.ts";
 export { createSourceImage, type SourceImage } from "./builder/source-image.ts";
+export { repositoryFiles } from "./builder/source-repository.ts";
 export { sourceLimits } from "./builder/function-source.ts";
 export { builderEntry } from "./builder/entry.ts";
 export { stepScript } from "./builder/step-script.ts";

@@ -17,6 +17,7 @@ import { type SourceRegistry, sourceRegistry } from "../deploy/source-registry.t
 import { followUntilRunning } from "../follow.ts";
 import { listSource, megabytes } from "../project/files.ts";
 import { isPlainSource } from "../deploy/plain-source.ts";
+import { repositoryAround } from "../deploy/repository-around.ts";
 import { functionOf, openProject, type Project } from "../project/project.ts";
 import { Progress } from "../progress.ts";
 import { columnsOf } from "../terminal-width.ts";
@@ -114,7 +115,7 @@ async function pushSource(
     const report = (sentBytes: number, text: string) =>
       progress.report(
         { event: "source", function: project.name, files: files.length, sentBytes },
-        `${project.name}: ${files.length} files, ${text}`,
+        `${project.name}: ${files.length} ${files.length === 1 ? "file" : "files"}, ${text}`,
       );
     const layerFiles = files.map(({ path: name, file, size, isExecutable }) => ({
       path: name,
@@ -122,11 +123,12 @@ async function pushSource(
       size,
       mode: isExecutable ? 0o755 : 0o644,
     }));
+    const around = await repositoryAround(project, path.join(scratch, "repository"));
     // It starts a process of its own, and is done by the time that the server has answered.
     const checking = syntaxProblems(project, files);
     checking.catch(() => {});
     const [source, reached, now] = await Promise.all([
-      createSourceImage(layerFiles, path.join(scratch, "source.tar")),
+      createSourceImage([...layerFiles, ...around], path.join(scratch, "source.tar")),
       reaching,
       before,
     ]);
@@ -134,7 +136,7 @@ async function pushSource(
     const pushing = send(reached, () => source.push(reached.client, reached.push));
     pushing.catch(() => {});
     const image = `${reached.pull}@${source.digest}`;
-    const isPlain = isPlainSource(project, files);
+    const isPlain = around.length === 0 && isPlainSource(project, files);
     if (now?.spec.source.image === image) {
       // It may have been removed from the registry since.
       const { sentBytes } = await pushing;

@@ -32,9 +32,10 @@ export async function describe(name: string, options: GlobalOptions): Promise<vo
     listed(client.list(functionRevisions, { namespace, labelSelector })),
     eventsOf(client, fn),
   ]);
+  const newest = revisionsOf(fn, versions)[0]?.revision;
   const lines = [
-    ...summary(fn, connection),
-    ...problem(fn, revisionsOf(fn, versions)[0]?.revision),
+    ...summary(fn, connection, newest),
+    ...problem(fn, newest),
     ...section("Instances", podLines(pods)),
     ...section(
       "Versions",
@@ -66,8 +67,11 @@ function eventsOf(client: KubeClient, { metadata }: Function): Promise<Event[]> 
   return listed<Event>(client.list(resources.events, { namespace, fieldSelector }));
 }
 
-function summary(fn: Function, { gateway }: Connection): string[] {
+function summary(fn: Function, { gateway }: Connection, newest: number | undefined): string[] {
   const { metadata, spec, status } = fn;
+  const word = statusWord(fn);
+  const serves =
+    status?.revision !== undefined && !(word === "Failed" && status.revision === newest);
   const { name = "", namespace = "", creationTimestamp } = metadata;
   const { inline, gitRepository, image } = spec.source;
   const source = gitRepository
@@ -84,7 +88,7 @@ function summary(fn: Function, { gateway }: Connection): string[] {
   const scale = spec.scaleConfig;
   const rows: [string, string][] = [
     ["Name", `${name} (namespace ${namespace})`],
-    ["Status", `${statusWord(fn)}${status?.revision ? `, version ${status.revision} serves` : ""}`],
+    ["Status", `${word}${serves ? `, version ${status?.revision} serves` : ""}`],
     [
       "URL",
       gateway ? urlOf(gateway, name, namespace) : `http://${name}.${namespace}.svc.cluster.local`,

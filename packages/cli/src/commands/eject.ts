@@ -1,8 +1,9 @@
 import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { dump } from "js-yaml";
-import { environmentOf, type Function, runtimeOf } from "@spry/function";
+import { type Function, runtimeOf } from "@spry/function";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { plainManifests } from "../eject/plain-manifests.ts";
 import { findFunction } from "../find-function.ts";
 import { kymaFilesOf } from "../kyma/config-yaml.ts";
 import { runtimeFilesOf } from "../platform/runtime-files.ts";
@@ -17,7 +18,7 @@ export interface EjectOptions extends GlobalOptions {
   force?: boolean;
 }
 
-/** Writes what runs without Spry: code, runtime, Dockerfile, Deployment and Service. */
+/** Writes what runs without Spry: code, runtime, Dockerfile and manifests. */
 export async function eject(name: string, options: EjectOptions): Promise<void> {
   const { client, namespace } = await connect(options);
   const fn = await findFunction(client, namespace, name);
@@ -30,8 +31,12 @@ export async function eject(name: string, options: EjectOptions): Promise<void> 
   const app = options.targetAppName ?? name;
   const files: Record<string, string | Buffer> = {
     Dockerfile: dockerfile(fn),
-    "k8s/deployment.yaml": dump(deployment(fn, app), { lineWidth: -1 }),
-    "k8s/service.yaml": dump(service(app, namespace)),
+    ...Object.fromEntries(
+      Object.entries(plainManifests(fn, app)).map(([kind, objects]) => [
+        `k8s/${kind}.yaml`,
+        objects.map((each) => dump(each, { lineWidth: -1 })).join("---\n"),
+      ]),
+    ),
     "README.md": readme(app),
     ...functionFiles(fn, options.source),
   };
@@ -81,6 +86,7 @@ function dockerfile(fn: Function): string {
     return `FROM python:${version}-slim
 WORKDIR /usr/src/app/function
 COPY function/ ./
+RUN if [ ! -f requirements.txt ] && [ -f pyproject.toml ]; then python3 -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb')).get('project', {}).get('dependencies', []), sep=chr(10))" > requirements.txt; fi
 RUN if [ -f requirements.txt ]; then pip install --no-cache-dir -r requirements.txt; fi
 COPY runtime/ ../
 USER 1000
@@ -97,63 +103,6 @@ EXPOSE 8080
 CMD ["node", "/usr/src/app/server.cjs"]
 `;
 }
-
-const labelsOf = (app: string) => ({ "app.kubernetes.io/name": app });
-
-function deployment(fn: Function, app: string) {
-  const { spec, metadata, status } = fn;
-  const env = environmentOf(fn, { traceCollectorEndpoint: "", publisherProxyAddress: "" });
-  const mounts = spec.secretMounts ?? [];
-  return {
-    apiVersion: "apps/v1",
-    kind: "Deployment",
-    metadata: { name: app, namespace: metadata.namespace, labels: labelsOf(app) },
-    spec: {
-      replicas: status?.replicas ?? spec.replicas ?? 1,
-      selector: { matchLabels: labelsOf(app) },
-      template: {
-        metadata: {
-          labels: { ...spec.labels, ...labelsOf(app) },
-          ...(spec.annotations && { annotations: spec.annotations }),
-        },
-        spec: {
-          containers: [
-            {
-              name: "function",
-              image: `${app}:latest`,
-              env,
-              ports: [{ containerPort: 8080 }],
-              readinessProbe: { httpGet: { path: "/healthz", port: 8080 } },
-              ...(spec.resourceConfiguration?.function?.resources && {
-                resources: spec.resourceConfiguration.function.resources,
-              }),
-              ...(mounts.length > 0 && {
-                volumeMounts: mounts.map(({ mountPath }, index) => ({
-                  name: `secret-${index}`,
-                  mountPath,
-                  readOnly: true,
-                })),
-              }),
-            },
-          ],
-          ...(mounts.length > 0 && {
-            volumes: mounts.map(({ secretName }, index) => ({
-              name: `secret-${index}`,
-              secret: { secretName },
-            })),
-          }),
-        },
-      },
-    },
-  };
-}
-
-const service = (app: string, namespace: string) => ({
-  apiVersion: "v1",
-  kind: "Service",
-  metadata: { name: app, namespace, labels: labelsOf(app) },
-  spec: { selector: labelsOf(app), ports: [{ name: "http", port: 80, targetPort: 8080 }] },
-});
 
 const readme = (app: string): string => `# ${app}
 

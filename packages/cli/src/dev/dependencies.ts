@@ -27,6 +27,12 @@ export type Packages = { kind: "none" } | { kind: "own" } | { kind: "cache"; mod
 
 const manifests =
   /^(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|\.npmrc|pyproject\.toml|.*requirements.*\.txt|requirements\/.*)$/;
+interface ManifestFile {
+  path: string;
+  content: Buffer;
+  mode: number;
+}
+
 const code = /\.[cm]?[jt]s$/;
 const maxCodeBytes = 16_000_000;
 
@@ -37,20 +43,25 @@ export const isManifest = (file: string): boolean => manifests.test(file);
 export async function providePackages(
   { root, runtime }: Project,
   source: SourceList,
-  { bin, report: onLine }: { bin: string; report: (line: string) => void },
+  {
+    bin,
+    report: onLine,
+    isInspected,
+  }: { bin: string; report: (line: string) => void; isInspected: boolean },
 ): Promise<Packages> {
   const ticker = new Ticker();
   const report = (line: string) => {
     ticker.clear();
     onLine(line);
   };
-  if (runtime.language === "nodejs" && fits(root)) return { kind: "own" };
+  if (runtime.language === "nodejs" && (fits(root) || isInstalledAround(root)))
+    return { kind: "own" };
   let room = maxCodeBytes;
   const files = source.files
     .filter(({ path: name, size }) => isManifest(name) || (code.test(name) && (room -= size) > 0))
     .map(({ path: name, file }) => ({ path: name, content: readFileSync(file), mode: 0o644 }));
   const plan = planInstallation({
-    files,
+    files: runtime.language === "python" && isInspected ? withDebugger(files) : files,
     runtime: runtime.name,
     npmConfig: fileAtHome(".npmrc"),
     pipConfig: fileAtHome(".config/pip/pip.conf"),
@@ -88,6 +99,17 @@ export async function providePackages(
     ticker.stop();
   }
   return { kind: "cache", modules: plan.modulesIn(dir) };
+}
+
+/** With debugpy, which the developer needs and the Function does not. What pins each package by its hash stays as it is. */
+function withDebugger(files: ManifestFile[]): ManifestFile[] {
+  const requirements = files.find((file) => file.path === "requirements.txt");
+  const text = requirements?.content.toString() ?? "";
+  const hasOther = !requirements && files.some((file) => file.path === "pyproject.toml");
+  if (hasOther || /^\s*debugpy\b/m.test(text) || text.includes("--hash")) return files;
+  const others = files.filter((file) => file !== requirements);
+  const content = Buffer.from(`${text.trimEnd()}\ndebugpy\n`);
+  return [...others, { path: "requirements.txt", content, mode: 0o644 }];
 }
 
 /** More than one package.json: packages of the directory itself (`file:`, workspaces). */
@@ -139,6 +161,22 @@ function fits(root: string): boolean {
       link === true ||
       installed.packages?.[place]?.version === version,
   );
+}
+
+/** Whether the directory is a workspace, and the `node_modules` around it have what it asks for: Node.js looks there as well. */
+function isInstalledAround(root: string): boolean {
+  const { dependencies = {} } =
+    readJson<{ dependencies?: object }>(path.join(root, "package.json")) ?? {};
+  let missing = Object.keys(dependencies);
+  for (let at = root; ; at = path.dirname(at)) {
+    missing = missing.filter(
+      (name) => !existsSync(path.join(at, "node_modules", name, "package.json")),
+    );
+    const installed = readJson<Lock>(path.join(at, "node_modules/.package-lock.json"));
+    const place = path.relative(at, root).split(path.sep).join("/");
+    if (place !== "" && installed?.packages?.[place]) return missing.length === 0;
+    if (at === path.dirname(at)) return false;
+  }
 }
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- says at the call what is expected

@@ -121,6 +121,7 @@ export class DevRunner {
       this.#packages = await providePackages(this.#project, source, {
         bin: this.#program.bin,
         report: this.#options.report,
+        isInspected: this.#options.inspect !== undefined,
       });
       const plan = await this.#plan(this.#packages);
       // Something else has been saved meanwhile, and is prepared next.

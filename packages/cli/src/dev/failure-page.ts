@@ -3,8 +3,11 @@ import { type Failure } from "../load-failure.ts";
 const escape = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** What a browser shows instead of the Function; it loads itself again until the code can be loaded. */
-export function failurePage({ summary, details }: Failure): string {
+/**
+ * What a browser shows instead of the Function. `follows`: it loads itself again until the code can be loaded; what a handler
+ * threw is not asked for again, as that would call the handler each time.
+ */
+export function failurePage({ summary, details }: Failure, follows: boolean): string {
   return `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escape(summary)}</title>
@@ -16,7 +19,12 @@ export function failurePage({ summary, details }: Failure): string {
 </style>
 <h1>${escape(summary)}</h1>
 <pre>${escape(details)}</pre>
-<p>The code cannot be loaded. Save a correction: this page follows.</p>
+${follows ? following : "<p>The handler threw this. Save a correction, and load the page again.</p>"}
+</html>
+`;
+}
+
+const following = `<p>The code cannot be loaded. Save a correction: this page follows.</p>
 <script>
   setInterval(async () => {
     try {
@@ -24,7 +32,4 @@ export function failurePage({ summary, details }: Failure): string {
       if (response.status !== 500) location.reload();
     } catch {}
   }, 1000);
-</script>
-</html>
-`;
-}
+</script>`;

@@ -91,6 +91,7 @@ function forward(
   const leave = target.enter();
   response.once("close", leave);
   const { method, url: path, headers } = request;
+  const passedOn = forwardedHeaders(request);
   const onward = httpRequest(
     {
       host: "127.0.0.1",
@@ -99,12 +100,13 @@ function forward(
       method,
       path,
       setHost: false,
-      headers: forwardedHeaders(request),
+      headers: passedOn,
     },
     (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
-      answer.pipe(response);
-      answer.once("error", () => response.destroy());
+      const requestId = String(passedOn["x-request-id"]);
+      if (answer.statusCode === 500 && isBrowser(request))
+        void explain(request, response, answer, session.thrownBy(target, requestId));
+      else pass(answer, response);
     },
   );
   response.once("close", () => onward.destroy());
@@ -122,6 +124,29 @@ function forward(
   request.pipe(onward);
 }
 
+function pass(answer: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(answer.statusCode ?? 502, answer.statusMessage, answer.rawHeaders);
+  answer.pipe(response);
+  answer.once("error", () => response.destroy());
+}
+
+/** What the handler threw in place of the runtime's answer, which does not say it; the answer of anything else as it is. */
+async function explain(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: IncomingMessage,
+  finding: Promise<Failure | undefined>,
+): Promise<void> {
+  const thrown = await finding;
+  if (response.destroyed) return;
+  if (!thrown) {
+    pass(answer, response);
+    return;
+  }
+  answer.resume();
+  sendFailure(request, response, thrown, 500, false);
+}
+
 function forwardedHeaders({ headers, socket }: IncomingMessage): IncomingMessage["headers"] {
   return {
     ...headers,
@@ -132,20 +157,24 @@ function forwardedHeaders({ headers, socket }: IncomingMessage): IncomingMessage
   };
 }
 
-/** A page for browsers, JSON for everything else. */
+const isBrowser = ({ headers }: IncomingMessage): boolean =>
+  /\btext\/html\b/.test(headers.accept ?? "");
+
+/** A page for browsers, JSON for everything else. `follows`: the page loads itself again once the code can be loaded. */
 function sendFailure(
   request: IncomingMessage,
   response: ServerResponse,
   failure: Failure,
   status: number,
+  follows = true,
 ): void {
-  const isBrowser = /\btext\/html\b/.test(request.headers.accept ?? "");
-  const body = isBrowser
-    ? failurePage(failure)
+  const isPage = isBrowser(request);
+  const body = isPage
+    ? failurePage(failure, follows)
     : `${JSON.stringify({ error: failure.summary, details: failure.details.split("\n") }, null, 2)}\n`;
   request.resume();
   response.writeHead(status, {
-    "content-type": isBrowser ? "text/html; charset=utf-8" : "application/json",
+    "content-type": isPage ? "text/html; charset=utf-8" : "application/json",
     "content-length": Buffer.byteLength(body),
     "cache-control": "no-store",
   });

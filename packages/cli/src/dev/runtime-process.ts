@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Agent } from "node:http";
 import { createServer } from "node:net";
 import { type Writable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { LoadReport } from "./load-report.ts";
 
 export interface LaunchOptions {
@@ -93,6 +94,24 @@ export class RuntimeProcess {
     const ended = await Promise.race([ready, this.ended]);
     if (!ended) this.#report.release();
     return ended;
+  }
+
+  /** What it wrote about a request whose handler threw; undefined when nothing comes within a moment. */
+  async thrownBy(requestId: string): Promise<string | undefined> {
+    const id = requestId.replaceAll(/[^\w-]/g, ".");
+    // Of Node.js a message and its frames, of Python a Traceback and its message.
+    const pattern = new RegExp(
+      `^request ${id} \\(.*\\): (?:the handler threw: (.*(?:\\n[ \\t].*)+)|[a-z ]+\\n(Traceback.*(?:\\n[ \\t].*)+\\n\\w.*\\n))`,
+      "m",
+    );
+    // Its output and its response come by different ways.
+    for (let round = 0; round < 10; round++) {
+      const [, inNode, inPython] = pattern.exec(stripVTControlCharacters(this.#output)) ?? [];
+      const thrown = inNode ?? inPython;
+      if (thrown !== undefined) return thrown;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return undefined;
   }
 
   /** Counts a request; the returned function is to be called when it is over. */

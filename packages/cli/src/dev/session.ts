@@ -99,6 +99,12 @@ export class Session {
     }
   }
 
+  /** What a process's handler threw for a request, for its user. */
+  async thrownBy(process: RuntimeProcess, requestId: string): Promise<Failure | undefined> {
+    const output = await process.thrownBy(requestId);
+    return output === undefined ? undefined : failureIn(output, this.#plan.root);
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#round++;

@@ -69,6 +69,9 @@ function funcValue(text: string): EnvValue {
   return kind === "secret" ? { secret: name, key } : { configMap: name, key };
 }
 
+const resourcesRemark =
+  "resources are not used: choose a profile in spry.yaml, such as `profile: M`";
+
 function ofFunc(document: Document, directory: string): Imported {
   const { name, namespace, runtime, run, deploy, build } = document as {
     name?: string;
@@ -79,18 +82,30 @@ function ofFunc(document: Document, directory: string): Imported {
       namespace?: string;
       annotations?: Record<string, string>;
       labels?: { key: string; value?: string }[];
-      options?: { scale?: { min?: number; max?: number } };
+      options?: { scale?: { min?: number; max?: number }; resources?: object };
+      healthEndpoints?: object;
     };
-    build?: { buildpacks?: unknown[] };
+    build?: { buildpacks?: unknown[]; buildEnvs?: unknown[] };
   };
   const remarks: string[] = [];
   const env: Record<string, EnvValue> = {};
   for (const variable of run?.envs ?? []) {
-    if (variable.name && variable.value !== undefined)
+    if (variable.name && variable.value !== undefined) {
       env[variable.name] = funcValue(variable.value);
-    else remarks.push(`variables that are taken from all of a Secret must be named one by one`);
+      const [, local] = /^\{\{\s*env:(\w+)\s*\}\}$/.exec(variable.value) ?? [];
+      if (local !== undefined) {
+        env[variable.name] = "";
+        remarks.push(
+          `the variable ${variable.name} has this machine's ${local} at each deployment: write its value, or a Secret`,
+        );
+      }
+    } else remarks.push(`variables that are taken from all of a Secret must be named one by one`);
   }
   if (build?.buildpacks?.length) remarks.push("buildpacks are not used: Spry builds images itself");
+  if (build?.buildEnvs?.length) remarks.push("variables of the build are not used");
+  if (deploy?.options?.resources) remarks.push(resourcesRemark);
+  if (deploy?.healthEndpoints)
+    remarks.push("health endpoints are not asked: the runtime has its own");
   const scale = deploy?.options?.scale;
   const mounts = (run?.volumes ?? []).flatMap(({ secret, path: at }) =>
     secret && at ? [{ secret, path: at }] : [],
@@ -124,6 +139,8 @@ function ofOpenFaas(document: Document, directory: string): Imported[] {
     secrets?: string[];
     labels?: Record<string, string>;
     annotations?: Record<string, string>;
+    limits?: object;
+    requests?: object;
   }
   return Object.entries(document["functions"] as Record<string, Entry>).map(([name, entry]) => {
     const remarks: string[] = [];
@@ -132,6 +149,11 @@ function ofOpenFaas(document: Document, directory: string): Imported[] {
       "com.openfaas.scale.max": max,
       ...labels
     } = entry.labels ?? {};
+    if (entry.limits ?? entry.requests) remarks.push(resourcesRemark);
+    const { topic, schedule, ...annotations } = entry.annotations ?? {};
+    const isCron = topic === "cron-function" && schedule !== undefined;
+    if (topic !== undefined && !isCron)
+      remarks.push(`the topic ${topic} has no counterpart: subscribe with a Subscription`);
     const scale = { ...(min && { min: Number(min) }), ...(max && { max: Number(max) }) };
     return {
       directory: path.resolve(directory, entry.handler ?? "."),
@@ -147,7 +169,8 @@ function ofOpenFaas(document: Document, directory: string): Imported[] {
           path: `/var/openfaas/secrets/${secret}`,
         })),
         labels,
-        annotations: entry.annotations ?? {},
+        ...(isCron && { schedules: [{ name: "cron", cron: schedule }] }),
+        annotations,
       }),
     };
   });

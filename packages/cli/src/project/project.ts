@@ -15,6 +15,7 @@ import { UserError } from "../user-error.ts";
 import { type EnvValue, type FoundConfig, type ProjectConfig, readConfig } from "./config.ts";
 import { configName } from "./schema.ts";
 import { shownPath } from "./shown-path.ts";
+import { fittingRuntime } from "./wanted-version.ts";
 
 /** A directory that has been looked at. */
 export interface Project {
@@ -63,14 +64,22 @@ export function openProject(
       "check source.sourcePath of config.yaml",
     );
   const root = realpathSync(code);
-  const runtime = runtimeNamed(config.runtime ?? guessRuntime(root));
+  const guessed = config.runtime === undefined ? guessRuntime(root) : { name: config.runtime };
+  const runtime = runtimeNamed(guessed.name);
+  const handler = handlerIn(root, runtime, config.env?.["HANDLER_MOD_NAME"]);
+  // The runtime does not look there by itself.
+  const isOwn = nodeFiles.includes(handler) || mainOf(root, "any").includes(handler);
+  const module = !isOwn && startedBy(root) === handler ? handler.replace(/\.\w+$/, "") : undefined;
   return {
     root,
-    config,
-    remarks,
+    config:
+      module !== undefined
+        ? { ...config, env: { HANDLER_MOD_NAME: module, ...config.env } }
+        : config,
+    remarks: guessed.remark === undefined ? remarks : [...remarks, guessed.remark],
     runtime,
     name: config.name ?? nameFrom(root),
-    handler: handlerIn(root, runtime, config.env?.["HANDLER_MOD_NAME"]),
+    handler,
   };
 }
 
@@ -85,13 +94,13 @@ export function runtimeNamed(name: string): Runtime {
   );
 }
 
-function guessRuntime(root: string): string {
+function guessRuntime(root: string): { name: string; remark?: string } {
   const has = (name: string) => existsSync(path.join(root, name));
   const isPython =
     !has("package.json") &&
     !nodeFiles.some(has) &&
     ["requirements.txt", "pyproject.toml", ...pythonFiles].some(has);
-  return isPython ? "python312" : defaultRuntime;
+  return fittingRuntime(root, isPython ? "python312" : defaultRuntime, packageJson(root));
 }
 
 function handlerIn(root: string, { language, name }: Runtime, module: unknown): string {
@@ -108,6 +117,9 @@ function handlerIn(root: string, { language, name }: Runtime, module: unknown): 
   // The output of a build script does not exist yet.
   const built = isPython ? undefined : [...mainOf(root, "any")][0];
   if (built !== undefined && hasBuildScript(root)) return built;
+  const started = isPython ? undefined : startedBy(root);
+  if (started !== undefined && (hasBuildScript(root) || existsSync(path.join(root, started))))
+    return started;
   const names = isPython ? "handler.py, main.py or app.py" : "handler.ts, handler.js or index.js";
   throw new UserError(
     `${root === process.cwd() ? "this directory" : shownPath(root)} has no handler for the runtime ${name}: ${names} does not exist`,
@@ -120,6 +132,16 @@ function mainOf(root: string, which: "existing" | "any" = "existing"): string[] 
   if (typeof main !== "string") return [];
   const file = path.posix.normalize(main);
   return which === "any" || existsSync(path.join(root, file)) ? [file] : [];
+}
+
+/** The file that the script `start` of package.json runs: `node dist/index.js`, `tsx src/index.ts`. */
+function startedBy(root: string): string | undefined {
+  const { scripts } = packageJson(root);
+  const start = (scripts as Record<string, unknown> | undefined)?.["start"];
+  const pattern = /^\s*(?:node|tsx|ts-node)(?:\s+-\S+)*\s+(\S+\.[cm]?[jt]s)(?:\s|$)/;
+  const [, file] = pattern.exec(String(start ?? "")) ?? [];
+  const normal = file === undefined ? undefined : path.posix.normalize(file);
+  return normal?.startsWith("..") || normal?.startsWith("/") ? undefined : normal;
 }
 
 /** Whether the image's build runs a script of package.json first. */

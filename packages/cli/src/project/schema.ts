@@ -44,7 +44,7 @@ export const configSchema = {
     runtime: {
       enum: runtimes.map(({ name }) => name),
       description:
-        "Language and version. Default: nodejs24, or python312 where the code is Python.",
+        "Language and version. Default: what engines of package.json, .python-version or pyproject.toml asks for, or nodejs24 or python312.",
     },
     env: {
       type: "object",

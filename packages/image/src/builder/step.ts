@@ -11,6 +11,7 @@ import { FunctionBuild } from "./function-build.ts";
 import { type SourceFile } from "./function-source.ts";
 import { readSourceImage } from "./read-source-image.ts";
 import { fetchSourceImage } from "./source-image.ts";
+import { takeRepository } from "./source-repository.ts";
 import { type Handover, writeHandover } from "./handover.ts";
 import { type Monorepo, parseMonorepo } from "./monorepo.ts";
 
@@ -38,7 +39,8 @@ async function takeStep(
 ): Promise<string | undefined> {
   const { step, handover } = flags;
   const image = before ? undefined : flags["source-image"];
-  const files = image === undefined ? undefined : await sourceIn(image, options);
+  const files = image === undefined ? undefined : await sourceIn(image, options, handover);
+  if (image !== undefined) options.monorepo = fetchedSource(handover).monorepo;
   if (step === undefined) return (await buildFunctionImage(options, files)).image;
   const build = await FunctionBuild.open(options, before?.directory ?? options.scratch, files);
   if (step === "scripts") {
@@ -50,7 +52,10 @@ async function takeStep(
   const isFetching = step === "fetch";
   if (isFetching && fetched.needsScripts) {
     // The steps after this one have the volume, and no registry.
-    if (image !== undefined) await fetchSourceImage(options.client, image, options.source);
+    if (image !== undefined) {
+      await fetchSourceImage(options.client, image, options.source);
+      takeRepository(handover, options.source, undefined);
+    }
     writeHandover(handover, { directory: options.scratch, fetched });
     return undefined;
   }
@@ -63,10 +68,11 @@ async function takeStep(
 async function sourceIn(
   image: string,
   { client, source, report }: BuildOptions,
+  handover: string,
 ): Promise<SourceFile[] | undefined> {
   const files = await readSourceImage(client, image, report);
   if (!files) await fetchSourceImage(client, image, source, report);
-  return files;
+  return takeRepository(handover, source, files);
 }
 
 function optionsOf(flags: Flags, scratch: string): BuildOptions {

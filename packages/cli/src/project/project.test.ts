@@ -1,0 +1,45 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, expect, test } from "vitest";
+import { openProject } from "./project.ts";
+
+let root = "";
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function opened(packageJson: object, ...files: string[]) {
+  root = mkdtempSync(path.join(tmpdir(), "spry-project-"));
+  writeFileSync(path.join(root, "package.json"), JSON.stringify(packageJson));
+  for (const file of files) {
+    mkdirSync(path.dirname(path.join(root, file)), { recursive: true });
+    writeFileSync(path.join(root, file), "");
+  }
+  const { handler, config } = openProject(root);
+  return { handler, module: config.env?.["HANDLER_MOD_NAME"] };
+}
+
+test("the file that the script start runs is the handler where there is no other", () => {
+  const tsx = { scripts: { start: "tsx --enable-source-maps ./src/index.ts" } };
+  expect(opened(tsx, "src/index.ts")).toEqual({ handler: "src/index.ts", module: "src/index" });
+  rmSync(root, { recursive: true });
+  const built = { scripts: { build: "tsc", start: "node dist/index.js" } };
+  expect(opened(built, "src/index.ts")).toEqual({
+    handler: "dist/index.js",
+    module: "dist/index",
+  });
+  rmSync(root, { recursive: true });
+  expect(opened(tsx, "src/index.ts", "handler.js")).toEqual({
+    handler: "handler.js",
+    module: undefined,
+  });
+  rmSync(root, { recursive: true });
+  const named = { main: "server.js", scripts: { start: "node server.js" } };
+  expect(opened(named, "server.js")).toEqual({ handler: "server.js", module: undefined });
+});
+
+test.each(["node ../other.js", "node /etc/other.js", "next start", "tsx src/missing.ts"])(
+  "a script start that runs nothing of the directory is no handler: %s",
+  (start) => {
+    expect(() => opened({ scripts: { start } })).toThrow("has no handler for the runtime");
+  },
+);
