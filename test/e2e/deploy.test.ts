@@ -49,6 +49,34 @@ describe("spry deploy", () => {
     for (const line of stderr.split("\n")) expect(line.length).toBeLessThan(140);
   });
 
+  test("compiles TypeScript that is more than types, and JSX", async () => {
+    const dir = directory("tsx", {
+      "package.json": `{ "type": "module" }`,
+      "tsconfig.json": `{ "compilerOptions": { "paths": { "@lib/*": ["./lib/*"] }, "jsx": "react", "jsxFactory": "h" } }`,
+      "lib/word.ts": `export enum Word { One = "one" }\n`,
+      "page.tsx": `const h = (tag: string, _: unknown, ...text: string[]) => [tag, ...text].join();\nexport const Page = () => <p>text</p>;\n`,
+      "handler.tsx": `import { Word } from "@lib/word";
+import { Page } from "./page";
+
+export const main = (event: { extensions: { request: { query: { fail?: string } } } }) => {
+  if (event.extensions.request.query.fail) throw new Error("as asked");
+  return [Word.One, Page()].join(" ");
+};
+`,
+    });
+    const { code, stderr } = await platform.spry(["deploy", dir]);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(await platform.call("tsx.default")).toMatchObject({ status: 200, body: "one p,text" });
+    expect(await platform.call("tsx.default", { path: "/?fail=1" })).toMatchObject({ status: 500 });
+    const { stdout } = await platform.spry(["logs", "tsx"]);
+    expect(stdout).toContain("handler.tsx:5:");
+    writeFileSync(path.join(dir, "page.tsx"), "export const Page = () => <p>{</p>;\n");
+    const broken = await platform.spry(["deploy", dir]);
+    expect(broken).toMatchObject({ code: 1, stderr: expect.stringContaining("page.tsx:1:") });
+    expect(broken.stderr).toContain("nothing was deployed");
+    await platform.k("delete function tsx");
+  });
+
   test("brings the packages of the repository around it, and none of their secrets", async () => {
     const root = directory("mono", {
       "package.json": `{ "workspaces": ["apps/*", "shared"] }`,

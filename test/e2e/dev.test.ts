@@ -82,6 +82,32 @@ function processesWith(text: string): string[] {
   });
 }
 
+test("code that is more than TypeScript's types is compiled at each save, and says where it fails", async () => {
+  const write = (file: string, text: string) => {
+    mkdirSync(directory("tsx"), { recursive: true });
+    writeFileSync(path.join(directory("tsx"), file), text);
+  };
+  const handlerOf = (text: string) =>
+    `import { Color } from "./color.ts";\nexport const main = (event: any) => {\n  if (event.extensions.request.query.fail) throw new Error("as asked");\n  return "${text} " + Color.Red;\n};\n`;
+  write("handler.ts", handlerOf("one"));
+  write("color.ts", "export enum Color { Red = 1 }\n");
+  const dev = await startDev("tsx");
+  expect(await ask(dev.url)).toEqual({ status: 200, body: "one 1" });
+  write("handler.ts", handlerOf("two"));
+  await expect.poll(() => ask(dev.url)).toEqual({ status: 200, body: "two 1" });
+  write("color.ts", "export enum Color { Red = 7 }\n");
+  await expect.poll(() => ask(dev.url)).toEqual({ status: 200, body: "two 7" });
+  expect(await ask(`${dev.url}?fail=1`)).toMatchObject({ status: 500 });
+  await expect.poll(() => dev.output()).toContain("handler.ts:3:");
+  write("color.ts", "export enum Color { Red = }\n");
+  await expect
+    .poll(() => ask(dev.url))
+    .toMatchObject({ status: 500, body: expect.stringContaining("color.ts:1:27") });
+  // Without an enum Node.js runs it as it is again.
+  write("color.ts", "export const Color = { Red: 8 };\n");
+  await expect.poll(() => ask(dev.url)).toEqual({ status: 200, body: "two 8" });
+});
+
 describe("spry init", () => {
   test("creates a directory, names the next commands, and overwrites nothing", async () => {
     const first = await command("init", directory("hello"));

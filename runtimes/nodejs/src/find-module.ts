@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { LoadError } from "./load-error.ts";
 
-const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts"];
+/** Of the last two only `spry dev` and `spry deploy` make something that Node.js runs. */
+const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx"];
 
 /** The file with a Function's code. */
 export interface ModuleFile {

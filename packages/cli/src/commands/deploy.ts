@@ -8,11 +8,17 @@ import {
   validateFunction,
   defaultFunction,
 } from "@spry/function";
-import { createSourceImage, RegistryError } from "@spry/image";
+import { createSourceImage, type LayerFile, RegistryError } from "@spry/image";
 import { isConflict, isInvalid, isNotFound, messageOf } from "@spry/kube";
 import { applyObject, fieldManager } from "../apply-object.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
-import { formatProblem, syntaxProblems } from "../deploy/check-syntax.ts";
+import {
+  compilerProblems,
+  formatProblem,
+  type SyntaxProblem,
+  syntaxProblems,
+} from "../deploy/check-syntax.ts";
+import { type CompiledCode, compile, moduleNameOf, needsCompiling } from "../project/compile.ts";
 import { type SourceRegistry, sourceRegistry } from "../deploy/source-registry.ts";
 import { followUntilRunning } from "../follow.ts";
 import { listSource, megabytes } from "../project/files.ts";
@@ -53,11 +59,11 @@ async function deployWith(
   const namespace = options.namespace ?? project.config.namespace;
   const connection = await connect({ ...options, ...(namespace !== undefined && { namespace }) });
   const { client } = connection;
-  const { image, isPlain, now } = await pushSource(project, connection, {
+  const { image, isPlain, now, module } = await pushSource(project, connection, {
     registryUrl: options.registry,
     progress,
   });
-  const fn = functionOf(project, connection.namespace, { image });
+  const fn = functionOf(withModule(project, module), connection.namespace, { image });
   // One container builds what runs no foreign code.
   if (isPlain) fn.metadata.annotations = { [annotations.plainSource]: image.split("@")[1] ?? "" };
   const [problem] = validateFunction(defaultFunction(structuredClone(fn)));
@@ -94,6 +100,8 @@ interface Sent {
   isPlain: boolean;
   /** The Function before; undefined for a new one. */
   now: Function | undefined;
+  /** What compiled code is called, where the runtime does not find it by itself. */
+  module: string | undefined;
 }
 
 /** Checks the code, and sends what the registry lacks. */
@@ -117,15 +125,19 @@ async function pushSource(
         { event: "source", function: project.name, files: files.length, sentBytes },
         `${project.name}: ${files.length} ${files.length === 1 ? "file" : "files"}, ${text}`,
       );
-    const layerFiles = files.map(({ path: name, file, size, isExecutable }) => ({
+    const layerFiles: LayerFile[] = files.map(({ path: name, file, size, isExecutable }) => ({
       path: name,
       file,
       size,
       mode: isExecutable ? 0o755 : 0o644,
     }));
+    const compiled = needsCompiling(project, files) ? await compiledCode(project) : undefined;
+    if (compiled)
+      layerFiles.push({ path: compiled.path, content: Buffer.from(compiled.text), mode: 0o644 });
+    const module = compiled && moduleNameOf(compiled);
     const around = await repositoryAround(project, path.join(scratch, "repository"));
     // It starts a process of its own, and is done by the time that the server has answered.
-    const checking = syntaxProblems(project, files);
+    const checking = compiled ? Promise.resolve([]) : syntaxProblems(project, files);
     checking.catch(() => {});
     const [source, reached, now] = await Promise.all([
       createSourceImage([...layerFiles, ...around], path.join(scratch, "source.tar")),
@@ -141,15 +153,12 @@ async function pushSource(
       // It may have been removed from the registry since.
       const { sentBytes } = await pushing;
       report(sentBytes, "unchanged");
-      return { image, isPlain, now };
+      return { image, isPlain, now, module };
     }
     const problems = await checking;
     if (problems.length > 0) {
       await pushing.catch(() => {});
-      throw new UserError(
-        problems.map((each) => formatProblem(each, columnsOf(process.stderr))).join("\n"),
-        "nothing was deployed; what ran before still runs",
-      );
+      throw refusalOf(problems);
     }
     if (keptBack.length > 0) {
       const more = keptBack.length > 5 ? ` and ${keptBack.length - 5} more` : "";
@@ -159,7 +168,7 @@ async function pushSource(
     }
     const { sentBytes } = await pushing;
     report(sentBytes, `${megabytes(sentBytes)} sent`);
-    return { image, isPlain, now };
+    return { image, isPlain, now, module };
   } finally {
     void reaching.then(
       (registry) => registry.close(),
@@ -169,6 +178,31 @@ async function pushSource(
     process.off("exit", removeScratch);
     removeScratch();
   }
+}
+
+function withModule(project: Project, module: string | undefined): Project {
+  if (module === undefined) return project;
+  const { config } = project;
+  return { ...project, config: { ...config, env: { HANDLER_MOD_NAME: module, ...config.env } } };
+}
+
+/** Under the name that the runtime looks for first. */
+async function compiledCode(project: Project): Promise<CompiledCode> {
+  try {
+    return await compile(project);
+  } catch (error) {
+    const problems = compilerProblems(error);
+    throw problems.length > 0 ? refusalOf(problems) : error;
+  } finally {
+    await (await import("esbuild")).stop();
+  }
+}
+
+function refusalOf(problems: readonly SyntaxProblem[]): UserError {
+  return new UserError(
+    problems.map((each) => formatProblem(each, columnsOf(process.stderr))).join("\n"),
+    "nothing was deployed; what ran before still runs",
+  );
 }
 
 /** Which version answers now, and how to return to the one before. */

@@ -45,16 +45,23 @@ async function inJavaScript({ root, handler }: Project): Promise<SyntaxProblem[]
     });
     return [];
   } catch (error) {
-    const { errors = [] } = error as { errors?: Message[] };
-    return errors.flatMap(({ text, location }) => {
-      // Of other files than code it knows nothing.
-      if (!location || text.startsWith("No loader is configured")) return [];
-      const { file, line, column, lineText } = location;
-      return [{ file, line, column: column + 1, message: text, text: lineText }];
-    });
+    // Of other files than code it knows nothing.
+    return compilerProblems(error).filter(
+      ({ message }) => !message.startsWith("No loader is configured"),
+    );
   } finally {
     await stop();
   }
+}
+
+/** What esbuild says is wrong, with its places. */
+export function compilerProblems(error: unknown): SyntaxProblem[] {
+  const { errors = [] } = error as { errors?: Message[] };
+  return errors.flatMap(({ text, location }) => {
+    if (!location) return [];
+    const { file, line, column, lineText } = location;
+    return [{ file, line, column: column + 1, message: text, text: lineText }];
+  });
 }
 
 interface Message {

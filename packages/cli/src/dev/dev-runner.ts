@@ -3,7 +3,10 @@ import path from "node:path";
 import { messageOf, type KubeClient } from "@spry/kube";
 import { BuildError } from "@spry/image";
 import { listSource, type SourceList } from "../project/files.ts";
+import { compilerProblems, formatProblem } from "../deploy/check-syntax.ts";
+import { compile, goesBeyondTypes, needsCompiling } from "../project/compile.ts";
 import { hasBuildScript, type Project } from "../project/project.ts";
+import { CompiledHook } from "./compiled-hook.ts";
 import { configName } from "../project/schema.ts";
 import { UserError } from "../user-error.ts";
 import { isManifest, type Packages, providePackages, writeResolveHook } from "./dependencies.ts";
@@ -39,9 +42,12 @@ export class DevRunner {
   readonly #program: RuntimeProgram;
   readonly #options: DevRunnerOptions;
   readonly #watch: SourceWatch;
+  readonly #compiled: CompiledHook;
   /** Files that changed since the last preparation. */
   readonly #changed = new Set<string>();
   #preparing: Promise<void> | undefined;
+  /** What runs is made of the files. */
+  #isCompiled = false;
 
   private constructor(
     options: DevRunnerOptions,
@@ -54,6 +60,7 @@ export class DevRunner {
     this.#project = project;
     this.#program = program;
     this.session = session;
+    this.#compiled = new CompiledHook(options.scratch);
     this.#watch = new SourceWatch(project.root, source, (file) => this.#onChange(file));
   }
 
@@ -87,13 +94,16 @@ export class DevRunner {
   async close(): Promise<void> {
     this.#watch.close();
     await this.session.close();
+    if (this.#isCompiled) await (await import("esbuild")).stop();
   }
 
   #onChange(file: string): void {
     this.#options.onChange?.(file);
     this.#changed.add(file);
     const isSettings = file === configName || file === ".env" || isManifest(file);
-    if (isSettings || this.#preparing || !this.#packages) this.#prepareAgain();
+    const place = path.join(this.#project.root, file);
+    const isCompiled = this.#isCompiled || goesBeyondTypes({ path: file, file: place });
+    if (isSettings || isCompiled || this.#preparing || !this.#packages) this.#prepareAgain();
     else void this.session.restart();
   }
 
@@ -123,6 +133,7 @@ export class DevRunner {
         report: this.#options.report,
         isInspected: this.#options.inspect !== undefined,
       });
+      await this.#compile(source);
       const plan = await this.#plan(this.#packages);
       // Something else has been saved meanwhile, and is prepared next.
       if (this.#changed.size > 0) return;
@@ -134,6 +145,20 @@ export class DevRunner {
       const [summary = "", ...rest] = error.message.split("\n");
       const details = [...rest, ...(wayOut ? [wayOut] : [])].join("\n");
       this.session.fail({ summary, details, ...(wayOut !== undefined && { wayOut }) });
+    }
+  }
+
+  async #compile({ files }: SourceList): Promise<void> {
+    const project = this.#project;
+    this.#isCompiled = needsCompiling(project, files);
+    if (!this.#isCompiled) return this.#compiled.use(undefined);
+    try {
+      const handler = path.join(project.root, project.handler);
+      this.#compiled.use({ handler, code: await compile(project) });
+    } catch (error) {
+      const [first, ...others] = compilerProblems(error).map((each) => formatProblem(each));
+      if (first === undefined) throw error;
+      throw new UserError([first, ...others].join("\n"));
     }
   }
 
@@ -154,16 +179,20 @@ export class DevRunner {
     });
     const env = { ...own, ...neighbours.env(isPython ? undefined : (own["NODE_OPTIONS"] ?? "")) };
     const { command, script } = this.#program;
-    const hook =
-      modules && !isPython ? ["--require", writeResolveHook(scratch, root, modules)] : [];
+    const hooks = [
+      ...(modules && !isPython ? [writeResolveHook(scratch, root, modules)] : []),
+      ...(this.#isCompiled ? [this.#compiled.file] : []),
+    ].flatMap((file) => ["--require", file]);
     // Without it debugpy misses breakpoints in the standard library, and warns of that at each start.
     const debugging = isPython && inspect ? ["-Xfrozen_modules=off"] : [];
+    // The runtime reads maps from files, and this code is in none.
+    if (this.#isCompiled) debugging.push("--enable-source-maps");
     // Compiled files are not the user's to find among the sources.
     const early = isPython ? { PYTHONDONTWRITEBYTECODE: "1" } : {};
     return {
       launch: {
         command,
-        args: [...debugging, ...hook, script],
+        args: [...debugging, ...hooks, script],
         env: { ...pick(env, neededAtStart), ...early },
       },
       root,

@@ -30,7 +30,7 @@ export interface Project {
   remarks: readonly string[];
 }
 
-const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts"];
+const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx"];
 const nodeFiles = ["handler", "index", "app"].flatMap((name) =>
   extensions.map((extension) => `${name}.${extension}`),
 );
