@@ -302,6 +302,24 @@ describe("mistakes are one sentence each", () => {
     expect(stderr.trim().split("\n").length).toBeLessThanOrEqual(3);
   });
 
+  test("one of several objects, which does not hide the others", async () => {
+    const dir = directory("several", {
+      "a.yaml": functionManifest("several-a", "exports.main = () => 1;"),
+      "below/b.yaml": functionManifest("Not_A_Name", "exports.main = () => 1;"),
+      "below/c.yaml": functionManifest("several-c", "exports.main = () => 1;"),
+    });
+    const { code, stdout, stderr } = await platform.spry(["apply", "-f", dir, "-R"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain("Not_A_Name is not valid");
+    for (const row of [
+      /function\/several-a +running/,
+      /function\/Not_A_Name +failed/,
+      /function\/several-c +running/,
+    ])
+      expect(`${stdout}${stderr}`).toMatch(row);
+    await platform.k("delete function several-a several-c");
+  });
+
   test("YAML that cannot be read, with its line, and a newer config.yaml", async () => {
     const dir = directory("unreadable", {
       "a.yaml": "kind: Function\n  metadata: [",

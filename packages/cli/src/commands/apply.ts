@@ -52,7 +52,7 @@ const endlessMs = 2 ** 31 - 1;
 const isFunction = (object: UnknownObject): boolean =>
   object.kind === functions.kind && (object.apiVersion ?? "").startsWith(`${functions.group}/`);
 
-/** Checks everything before the first write, applies in the order of the files, then follows the Functions. */
+/** Reads everything before the first write, applies in the order of the files, then follows the Functions. */
 export async function apply(options: ApplyOptions): Promise<void> {
   const progress = new Progress(options.json);
   await progress.run(() => applyWith(options, progress));
@@ -63,7 +63,6 @@ async function applyWith(options: ApplyOptions, progress: Progress): Promise<voi
   assertOneOf("--onerror", onerror, ["nothing", "purge"]);
   assertOneOf("--output", output, ["text", "json", "yaml", "none"]);
   const manifests = readManifests(filesOf(options), readOptions(options));
-  for (const manifest of manifests) if (isCurrent(manifest.object)) checkFunction(manifest);
   const connection = await connect(options);
   const family = new ConfigFamily();
   const results: Result[] = [];
@@ -73,6 +72,7 @@ async function applyWith(options: ApplyOptions, progress: Progress): Promise<voi
   progress.whenInterrupted("nothing was applied");
   for (const manifest of manifests) {
     const result = await attempt(labelOf(manifest.object), async () => {
+      if (isCurrent(manifest.object)) checkFunction(manifest);
       const object = await applyOne(connection.client, manifest, connection.namespace, {
         ...options,
         progress,
