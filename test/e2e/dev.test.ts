@@ -141,7 +141,7 @@ describe("spry init", () => {
   });
 
   test("every template of Node.js passes the test that it comes with", async () => {
-    for (const name of ["http", "js", "cloudevent", "cron"]) {
+    for (const name of ["http", "js", "queue", "cloudevent", "cron"]) {
       await command("init", directory(`t-${name}`), "--template", name);
       const result = await run(process.execPath, [
         "--test",

@@ -137,6 +137,42 @@ test("greets", async () => {
     devDependencies: { "@types/express": "^5", "@types/node": "^24" },
   },
   {
+    name: "queue",
+    language: "nodejs",
+    description: "TypeScript, a worker for calls that wait in the queue",
+    files: {
+      "handler.ts": `/** What callers send with the header \`Prefer: respond-async\`: it waits in the platform's queue. */
+interface Job {
+  to?: string;
+  text?: string;
+}
+
+export default {
+  async fetch(request: Request): Promise<Response> {
+    const { to, text = "" } = (await request.json()) as Job;
+    // A 4xx response ends the call; after an error or a 5xx response it is tried again.
+    if (!to) return Response.json({ error: "to is missing" }, { status: 400 });
+    console.log(\`sending \${text.length} characters to \${to}\`);
+    return Response.json({ sent: to });
+  },
+};
+`,
+      "handler.test.ts": `import assert from "node:assert/strict";
+import test from "node:test";
+import handler from "./handler.ts";
+
+const send = (job: object) =>
+  handler.fetch(new Request("http://localhost/", { method: "POST", body: JSON.stringify(job) }));
+
+test("does a job, and refuses one that cannot be done", async () => {
+  assert.deepEqual(await (await send({ to: "ann", text: "hello" })).json(), { sent: "ann" });
+  assert.equal((await send({})).status, 400);
+});
+`,
+    },
+    devDependencies: { "@types/node": "^24" },
+  },
+  {
     name: "cloudevent",
     language: "nodejs",
     description: "TypeScript, called for each CloudEvent",

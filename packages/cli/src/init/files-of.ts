@@ -27,7 +27,8 @@ export function filesOf(
 }
 
 function configText({ name: kind, schedules }: Template, runtime: Runtime, name: string): string {
-  const env = kind === "cloudevent" || schedules ? "" : "\nenv:\n  GREETING: Hello\n";
+  const greets = kind !== "cloudevent" && kind !== "queue" && !schedules;
+  const env = greets ? "\nenv:\n  GREETING: Hello\n" : "";
   return `# yaml-language-server: $schema=${schemaName}
 name: ${name}
 runtime: ${runtime.name}
