@@ -74,6 +74,11 @@ export const main = (event: { extensions: { request: { query: { fail?: string } 
     const broken = await platform.spry(["deploy", dir]);
     expect(broken).toMatchObject({ code: 1, stderr: expect.stringContaining("page.tsx:1:") });
     expect(broken.stderr).toContain("nothing was deployed");
+    writeFileSync(path.join(dir, "page.tsx"), `export { default as Page } from "./local.json";\n`);
+    writeFileSync(path.join(dir, "local.json"), `"secret-of-mine"`);
+    writeFileSync(path.join(dir, ".gitignore"), "local.json\n");
+    const secret = await platform.spry(["deploy", dir]);
+    expect(secret).toMatchObject({ code: 1, stderr: expect.stringContaining("local.json, which") });
     await platform.k("delete function tsx");
   });
 

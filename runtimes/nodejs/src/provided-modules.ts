@@ -8,9 +8,9 @@ const scheme = "spry:";
 /**
  * Lets the code in that directory import, or require, modules that the Function does not depend on; each is created
  * when it is first used. A package of that name that the Function depends on is preferred, unless the name is among
- * `replaced`. In an image they are files in the `node_modules` next to the directory. Hooks do the same where there
- * are no files, and replace packages; but every `require` goes through them, and what that loads is 2 MB of the
- * process.
+ * `replaced`. In an image they are files in the `node_modules` next to the directory. Where such files are missing, and
+ * for packages that are replaced, hooks do the same; but every `require` goes through them, and loading them costs 2 MB of
+ * memory.
  */
 export function provideModules(
   directory: string,

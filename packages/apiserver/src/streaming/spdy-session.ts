@@ -14,7 +14,7 @@ const maxStreams = 1_000;
 
 /**
  * The server's side of a SPDY/3.1 connection (draft 3.1), as `kubectl` uses it: many streams on one connection, each
- * opened by the client. There is no flow control per stream: Kubernetes' own implementation has none, so a stream
+ * opened by the client. Streams have no flow control of their own: Kubernetes' implementation has none, so a stream
  * that is not read holds up the whole connection.
  */
 export class SpdySession {

@@ -21,7 +21,7 @@ import {
 import { type CompiledCode, compile, moduleNameOf, needsCompiling } from "../project/compile.ts";
 import { type SourceRegistry, sourceRegistry } from "../deploy/source-registry.ts";
 import { followUntilRunning } from "../follow.ts";
-import { listSource, megabytes } from "../project/files.ts";
+import { listSource, megabytes, type SourceEntry } from "../project/files.ts";
 import { isPlainSource } from "../deploy/plain-source.ts";
 import { repositoryAround } from "../deploy/repository-around.ts";
 import { functionOf, openProject, type Project } from "../project/project.ts";
@@ -131,7 +131,9 @@ async function pushSource(
       size,
       mode: isExecutable ? 0o755 : 0o644,
     }));
-    const compiled = needsCompiling(project, files) ? await compiledCode(project) : undefined;
+    const compiled = needsCompiling(project, files)
+      ? await compiledCode(project, files)
+      : undefined;
     if (compiled)
       layerFiles.push({ path: compiled.path, content: Buffer.from(compiled.text), mode: 0o644 });
     const module = compiled && moduleNameOf(compiled);
@@ -186,10 +188,20 @@ function withModule(project: Project, module: string | undefined): Project {
   return { ...project, config: { ...config, env: { HANDLER_MOD_NAME: module, ...config.env } } };
 }
 
-/** Under the name that the runtime looks for first. */
-async function compiledCode(project: Project): Promise<CompiledCode> {
+/** Under the name that the runtime looks for first. Nothing gets into it that would not be sent: what is left out may be secret. */
+async function compiledCode(
+  project: Project,
+  files: readonly SourceEntry[],
+): Promise<CompiledCode> {
+  const sent = new Set(files.map((file) => file.path));
   try {
-    return await compile(project);
+    const code = await compile(project);
+    const other = code.inputs.find((input) => !sent.has(input));
+    if (other === undefined) return code;
+    throw new UserError(
+      `${project.handler} needs ${other}, which is not among the files that are sent`,
+      "move it into the directory, or take it out of .spryignore or .gitignore; nothing was deployed",
+    );
   } catch (error) {
     const problems = compilerProblems(error);
     throw problems.length > 0 ? refusalOf(problems) : error;

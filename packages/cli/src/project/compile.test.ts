@@ -88,6 +88,7 @@ export const main = (): unknown[] => [word, new Shown(Color.Red).color, (Shown a
   });
   const code = await compile(project);
   expect(code).toMatchObject({ path: "src/index.js", format: "module" });
+  expect(code.inputs.toSorted()).toEqual(["lib/word.ts", "src/index.tsx", "src/page.tsx"]);
   expect(moduleNameOf(code)).toBe("src/index");
   const file = path.join(project.root, code.path);
   writeFileSync(file, code.text);

@@ -14,6 +14,8 @@ export interface CompiledCode {
   format: "module" | "commonjs";
   /** With a source map. */
   text: string;
+  /** The files that it was made of, relative to the directory; one outside of it begins with `../`. */
+  inputs: string[];
 }
 
 const typed = /(?<!\.d)\.[cm]?tsx?$/;
@@ -58,12 +60,13 @@ export async function compile({ root, handler, runtime }: Project): Promise<Comp
   const { build } = await import("esbuild");
   const isModule = usesModules(root, handler);
   const output = handler.replace(/\.([cm]?)[jt]sx?$/, (_, kind: string) => `.${kind}js`);
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     entryPoints: [path.join(root, handler)],
     absWorkingDir: root,
     outfile: path.join(root, output),
     bundle: true,
     write: false,
+    metafile: true,
     platform: "node",
     target: `node${/\d+/.exec(runtime.interpreter)?.[0] ?? "22"}`,
     format: isModule ? "esm" : "cjs",
@@ -75,7 +78,8 @@ export async function compile({ root, handler, runtime }: Project): Promise<Comp
     logLevel: "silent",
   });
   const text = outputFiles[0]?.text ?? "";
-  return { path: output, format: isModule ? "module" : "commonjs", text };
+  const inputs = Object.keys(metafile.inputs);
+  return { path: output, format: isModule ? "module" : "commonjs", text, inputs };
 }
 
 /** By which name the runtime finds compiled code; undefined where it does so by itself. */

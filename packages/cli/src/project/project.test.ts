@@ -38,7 +38,7 @@ test("the file that the script start runs is the handler where there is no other
 });
 
 test.each(["node ../other.js", "node /etc/other.js", "next start", "tsx src/missing.ts"])(
-  "a script start that runs nothing of the directory is no handler: %s",
+  "the script `start` does not name a handler when it runs no file of the directory: %s",
   (start) => {
     expect(() => opened({ scripts: { start } })).toThrow("has no handler for the runtime");
   },

@@ -20,7 +20,7 @@ export function surroundingsOf(dataDir: string, runtime: string, clock: Clock): 
   };
 }
 
-/** Ends runtimes that were just starting a container when the last agent died: there is no record of them. */
+/** Ends runtimes that were just starting a container when the last agent died: they have no record yet. */
 export async function killStrayRuntimes(dataDir: string): Promise<void> {
   const monitors = new Set<number>();
   for (const uid of listNames(podsDir(dataDir))) {
