@@ -5,21 +5,34 @@ import { type Isolated, isolatedPods } from "./policy-rules.ts";
 /** Where Pods ask for names, as `kube-dns` of real clusters; led to the node agent's name server. */
 export const dnsServiceIp = "10.96.0.10";
 
+export interface RulesetOptions {
+  block: AddressBlock;
+  /** Where the node agent's name server listens at the machine's address. */
+  dnsPort: number;
+  /** TCP ports of the machine's address that Pods reach at another port of it. */
+  moved: ReadonlyMap<number, number>;
+}
+
 /**
  * The router's nftables: Services as kube-proxy has them (a random endpoint, a refusal where there is
  * none), then NetworkPolicies. The machine itself reaches every Pod, and every Pod the machine, as
  * Kubernetes has it. One text that replaces everything that was there.
  */
-export function rulesetOf(view: ClusterView, block: AddressBlock, dnsPort: number): string {
+export function rulesetOf(view: ClusterView, { block, dnsPort, moved }: RulesetOptions): string {
   const services = view.services.filter(({ clusterIp }) => clusterIp !== undefined);
   const dns = ["tcp", "udp"].map((protocol) =>
     portChain(`${dnsServiceIp} . ${protocol} . 53`, [
       `meta l4proto ${protocol} dnat ip to ${block.host}:${dnsPort}`,
     ]),
   );
+  const offered = [...moved].map(([port, other]) =>
+    portChain(`${block.host} . tcp . ${port}`, [
+      `meta l4proto tcp dnat ip to ${block.host}:${other}`,
+    ]),
+  );
   // Of two that claim an address, the name server counts: without it no Service is found.
   const chains = new Map(
-    [...services.flatMap(knownPortChains), ...dns].map((each) => [each.match, each]),
+    [...services.flatMap(knownPortChains), ...dns, ...offered].map((each) => [each.match, each]),
   );
   const ports = [...chains.values()];
   const endpoints = new Set(

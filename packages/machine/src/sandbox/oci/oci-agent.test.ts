@@ -1,5 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
 import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { eventually, temporaryDirectory } from "../../testing.ts";
@@ -68,6 +70,34 @@ test.skipIf(why !== "")(
     expect(await textFrom(`http://${place.ip}:8080/`)).toBe("hi");
     container.kill("SIGKILL");
     await container.exited;
+  },
+);
+
+test.skipIf(why !== "")(
+  `Pods reach an offered port although another socket has it at the machine's address${why}`,
+  async () => {
+    const sandbox = await openOciSandbox({ dataDir: temporaryDirectory() });
+    onTestFinished(() => sandbox.close());
+    const listen = async (host: string, port: number, text: string) => {
+      const server = createServer((_, response) => response.end(text));
+      await new Promise<void>((resolve) => server.listen(port, host, resolve));
+      onTestFinished(() => void server.close());
+      return (server.address() as AddressInfo).port;
+    };
+    const port = await listen("127.0.0.1", 0, "offered");
+    await listen(sandbox.hostAddress, port, "in the way");
+    await sandbox.applyCluster({ services: [], policies: [], pods: [], namespaces: new Map() });
+    await sandbox.offer(port);
+    const place = await sandbox.openPod(pod);
+    onTestFinished(() => place.close());
+    const image = imageWith({
+      "app/main.cjs": `fetch("http://${sandbox.hostAddress}:${port}/").then((answer) => answer.text()).then(console.log)`,
+    });
+    const spec = specFor(place.dir, image, {});
+    await (
+      await place.start(spec)
+    ).exited;
+    expect(readFileSync(spec.logFile, "utf8")).toBe("offered\n");
   },
 );
 

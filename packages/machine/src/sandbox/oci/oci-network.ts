@@ -10,6 +10,9 @@ export class OciNetwork {
   readonly pods: PodNetwork;
   readonly #names: NameServer;
   readonly #offered: Server[] = [];
+  /** Ports of the machine's address that another socket has, and the ones that stand in for them. */
+  readonly #moved = new Map<number, number>();
+  #view: ClusterView | undefined;
   #rules = "";
 
   private constructor(pods: PodNetwork, names: NameServer) {
@@ -36,14 +39,19 @@ export class OciNetwork {
 
   /** Until the first time, what an earlier platform has put there goes on. */
   async apply(view: ClusterView): Promise<void> {
+    this.#view = view;
     this.#names.update(view.services);
-    const rules = rulesetOf(view, this.pods.block, this.#names.port);
+    const { block } = this.pods;
+    const rules = rulesetOf(view, { block, dnsPort: this.#names.port, moved: this.#moved });
     if (rules === this.#rules) return;
     await this.pods.applyRules(rules);
     this.#rules = rules;
   }
 
-  /** Lets Pods reach what listens on this port of 127.0.0.1, under the machine's address. */
+  /**
+   * Lets Pods reach what listens on this port of 127.0.0.1, under the machine's address. A connection to a Pod may have taken the
+   * port there before; Pods are then led to another one.
+   */
   async offer(port: number): Promise<void> {
     const server = createServer((incoming) => {
       const outgoing = connect({ host: "127.0.0.1", port });
@@ -54,12 +62,25 @@ export class OciNetwork {
       };
       for (const socket of [incoming, outgoing]) socket.on("error", end);
     });
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject);
-      server.listen({ host: this.hostAddress, port }, resolve);
-    });
+    try {
+      await this.#listen(server, port);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+      this.#moved.set(port, await this.#listen(server, 0));
+      if (this.#view) await this.apply(this.#view);
+    }
     server.unref();
     this.#offered.push(server);
+  }
+
+  async #listen(server: Server, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen({ host: this.hostAddress, port }, () => {
+        server.off("error", reject);
+        resolve((server.address() as { port: number }).port);
+      });
+    });
   }
 
   async close(): Promise<void> {
