@@ -1,4 +1,11 @@
-import { type Clock, type Logger, silentLogger, systemClock, type Transport } from "@spry/kube";
+import {
+  type Clock,
+  type Logger,
+  silentLogger,
+  systemClock,
+  type Transport,
+  transportOf,
+} from "@spry/kube";
 import { Admission } from "./admission/admission.ts";
 import { WebhookConnections } from "./admission/webhooks/webhook-connections.ts";
 import { Aggregator } from "./aggregation/aggregator.ts";
@@ -18,6 +25,8 @@ import { RuleResolver } from "./authorization/rule-resolver.ts";
 import { type Engine } from "./engine.ts";
 import { type UserInfo } from "./request.ts";
 import { Dispatcher } from "./http/dispatcher.ts";
+import { textOf } from "./http/message.ts";
+import { OwnRequest } from "./http/own-request.ts";
 import { type ListenOptions, type Listener, listen } from "./http/listener.ts";
 import { ClusterAddresses } from "./kinds/service/cluster-addresses.ts";
 import { DefinitionKeeper } from "./kinds/definition/keeper.ts";
@@ -99,12 +108,20 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const keeper = new DefinitionKeeper(engine);
   keeper.start();
   const dispatcher = new Dispatcher(engine);
-  const transport =
-    (user: UserInfo = administrator): Transport =>
-    async (request) => {
-      const response = await dispatcher.handle(request, user, joinedHeaders(request.headers));
-      return response.toWeb();
-    };
+  const transport = (user: UserInfo = administrator): Transport =>
+    transportOf(
+      async (request) => {
+        const response = await dispatcher.handle(request, user, joinedHeaders(request.headers));
+        return response.toWeb();
+      },
+      async (request) => {
+        const headers = Object.entries(request.headers).map(
+          ([key, value]) => [key, [value]] as const,
+        );
+        const { status, body } = await dispatcher.handle(new OwnRequest(request), user, headers);
+        return { status, text: await textOf(body) };
+      },
+    );
   await Promise.all(initialNamespaces.map((name) => ensureNamespace(transport(), engine, name)));
   await ensurePriorityClasses(transport(), engine);
   await ensureBootstrapPolicy(store, clock);

@@ -8,6 +8,7 @@ import {
   loadKubeconfig,
   messageOf,
   type Transport,
+  transportOf,
 } from "@spry/kube";
 import {
   eventsExtension,
@@ -106,17 +107,22 @@ export function readOptions(options: GlobalOptions & { recursive?: boolean }): {
 
 /** Says which server could not be reached, instead of a bare ECONNREFUSED. */
 function reachable(transport: KubeClient["transport"], server: string): KubeClient["transport"] {
-  return async (request) => {
+  const { ask } = transport;
+  const named = async <T>(sent: Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
     try {
-      return await transport(request);
+      return await sent;
     } catch (error) {
-      if (request.signal.aborted) throw error;
+      if (signal?.aborted) throw error;
       throw new UserError(
         `the API server ${server} cannot be reached: ${messageOf(error)}`,
         `is the platform running? \`${startCommand()}\` starts it`,
       );
     }
   };
+  return transportOf(
+    (request) => named(transport(request), request.signal),
+    ask && ((request) => named(ask(request), request.signal)),
+  );
 }
 
 /** A Function's address through the gateway. */

@@ -92,7 +92,14 @@ export {
 } from "./quota/resource-list.ts";
 
 // Talking to an API server.
-export { type Transport, transportOrigin } from "./transport.ts";
+export {
+  type Ask,
+  type PlainRequest,
+  type PlainResponse,
+  type Transport,
+  transportOf,
+  transportOrigin,
+} from "./transport.ts";
 export {
   type DeleteOptions,
   KubeClient,

@@ -1,7 +1,7 @@
 import { type KubeList, type KubeObject, type WatchEvent } from "./objects.ts";
 import { apiVersionOf, pathOf, type Resource } from "./resources.ts";
 import { StatusError, type Status } from "./errors.ts";
-import { type Transport, transportOrigin } from "./transport.ts";
+import { type PlainResponse, type Transport, transportOrigin } from "./transport.ts";
 import { readLines } from "./lines.ts";
 import { withoutManagedFields } from "./managed-fields.ts";
 import { type SharedObjects } from "./shared-objects.ts";
@@ -50,6 +50,13 @@ export interface DeleteOptions {
   /** Checked by the server, and nothing is deleted. */
   dryRun?: readonly "All"[];
   signal?: AbortSignal;
+}
+
+export interface RawOptions {
+  body?: unknown;
+  contentType?: string;
+  accept?: string;
+  signal?: AbortSignal | undefined;
 }
 
 export type PatchType = "json" | "merge" | "strategic";
@@ -118,8 +125,7 @@ export class KubeClient {
     if (options.resourceVersion !== undefined)
       query.set("resourceVersion", options.resourceVersion);
     for (;;) {
-      const response = await this.raw("GET", `${path}?${query}`, { signal: options.signal });
-      const text = await response.text();
+      const text = await this.#text("GET", `${path}?${query}`, { signal: options.signal });
       const page = JSON.parse(
         options.omitManagedFields ? withoutManagedFields(text) : text,
       ) as KubeList<T>;
@@ -231,35 +237,29 @@ export class KubeClient {
   }
 
   /** Any request by path; a status of 400 or more is thrown as a `StatusError`. */
-  async raw(
-    method: string,
-    path: string,
-    options: {
-      body?: unknown;
-      contentType?: string;
-      accept?: string;
-      signal?: AbortSignal | undefined;
-    } = {},
-  ): Promise<Response> {
-    const headers: Record<string, string> = { accept: options.accept ?? "application/json" };
+  async raw(method: string, path: string, options: RawOptions = {}): Promise<Response> {
+    const { headers, body } = contentOf(options);
     const init: RequestInit = { method, headers };
-    if (options.body !== undefined) {
-      headers["content-type"] = options.contentType ?? "application/json";
-      init.body = goJson(options.body);
-    }
+    if (body !== undefined) init.body = body;
     if (options.signal) init.signal = options.signal;
     const response = await this.transport(new Request(transportOrigin + path, init));
-    if (response.status >= 400) throw await statusErrorOf(response, method, path);
-    return response;
+    if (response.status < 400) return response;
+    throw statusErrorOf({ status: response.status, text: await response.text() }, method, path);
   }
 
-  async #json(
-    method: string,
-    path: string,
-    options: { body?: unknown; contentType?: string; signal?: AbortSignal | undefined } = {},
-  ): Promise<unknown> {
-    const response = await this.raw(method, path, options);
-    return response.json();
+  async #json(method: string, path: string, options: RawOptions = {}): Promise<unknown> {
+    return JSON.parse(await this.#text(method, path, options));
+  }
+
+  /** The response's whole text. */
+  async #text(method: string, path: string, options: RawOptions): Promise<string> {
+    const { ask } = this.transport;
+    if (!ask) return (await this.raw(method, path, options)).text();
+    const { signal } = options;
+    signal?.throwIfAborted();
+    const response = await ask({ method, path, ...contentOf(options), signal });
+    if (response.status >= 400) throw statusErrorOf(response, method, path);
+    return response.text;
   }
 
   #query(options: WriteOptions, extra: Record<string, string> = {}): string {
@@ -277,12 +277,15 @@ function typed<T extends KubeObject>(resource: Resource<T>, object: T): T {
   return { ...object, apiVersion: apiVersionOf(resource), kind: resource.kind };
 }
 
-async function statusErrorOf(
-  response: Response,
-  method: string,
-  path: string,
-): Promise<StatusError> {
-  const text = (await response.text()).slice(0, 64 * 1024);
+function contentOf({ body, contentType = "application/json", accept }: RawOptions) {
+  const headers: Record<string, string> = { accept: accept ?? "application/json" };
+  if (body === undefined) return { headers };
+  headers["content-type"] = contentType;
+  return { headers, body: goJson(body) };
+}
+
+function statusErrorOf(response: PlainResponse, method: string, path: string): StatusError {
+  const text = response.text.slice(0, 64 * 1024);
   try {
     const body = JSON.parse(text) as Status;
     if (body.kind === "Status") {

@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { type Clock, systemClock } from "./clock.ts";
 import { type Credential, credentialsOf } from "./credentials.ts";
 import { type ClusterConfig } from "./kubeconfig.ts";
-import { type Transport } from "./transport.ts";
+import { type PlainResponse, type Transport, transportOf } from "./transport.ts";
 
 export type HttpsTransport = Transport & {
   /** Closes all connections, also those of requests under way. */
@@ -38,25 +38,50 @@ export function httpsTransport(
   const clock = options.clock ?? systemClock;
   const headersTimeoutMs = options.headersTimeoutMs ?? defaultHeadersTimeoutMs;
   const credentials = credentialsOf(config, clock);
-  const ask = (request: Request, body: Buffer | undefined, credential: Credential) =>
-    exchange(server.prepare(request, body, credential), clock, headersTimeoutMs);
-  const send = async (request: Request): Promise<Response> => {
-    const body = request.body ? Buffer.from(await request.arrayBuffer()) : undefined;
+  const attempt = <T>(message: Message, credential: Credential, read: Reader<T>) =>
+    exchange(message, server.prepare(message, credential), { clock, headersTimeoutMs, read });
+  const send = async <T extends { status: number }>(message: Message, read: Reader<T>) => {
     const credential = await credentials.current();
-    const response = await ask(request, body, credential);
+    const response = await attempt(message, credential, read);
     if (response.status !== 401 || !credentials.refused(credential)) return response;
     // The token may have been renewed since it was read: once more with what there is now.
     const renewed = await credentials.current();
     if (renewed.authorization === credential.authorization) return response;
-    await response.body?.cancel();
-    return ask(request, body, renewed);
+    if (response instanceof Response) await response.body?.cancel();
+    return attempt(message, renewed, read);
   };
-  return Object.assign(send, { close: () => server.close() });
+  const transport = transportOf(
+    async (request) => send(await messageOf(request), responseOf),
+    (request) => send(request, wholeText),
+  );
+  return Object.assign(transport, { close: () => server.close() });
+}
+
+/** A request, whoever sends it. `signal` follows a `Request`'s caller only while that lives, so it is held, too. */
+interface Message {
+  method: string;
+  path: string;
+  headers: Readonly<Record<string, string>>;
+  body?: string | Buffer | undefined;
+  signal?: AbortSignal | undefined;
+  held?: Request;
+}
+
+type Reader<T> = (incoming: http.IncomingMessage) => T | Promise<T>;
+
+async function messageOf(request: Request): Promise<Message> {
+  const { pathname, search } = new URL(request.url);
+  return {
+    method: request.method,
+    path: pathname + search,
+    headers: Object.fromEntries(request.headers),
+    body: request.body ? Buffer.from(await request.arrayBuffer()) : undefined,
+    signal: request.signal,
+    held: request,
+  };
 }
 
 interface Prepared {
-  request: Request;
-  body: Buffer | undefined;
   open: typeof http.request;
   options: http.RequestOptions;
 }
@@ -80,24 +105,18 @@ class Server {
     this.#prefix = url.pathname.replace(/\/$/, "");
   }
 
-  prepare(request: Request, body: Buffer | undefined, credential: Credential): Prepared {
-    const url = new URL(request.url);
-    const headers: http.OutgoingHttpHeaders = {
-      ...Object.fromEntries(request.headers),
-      ...impersonation(this.#config),
-    };
+  prepare({ method, path, headers: given, body }: Message, credential: Credential): Prepared {
+    const headers: http.OutgoingHttpHeaders = { ...given, ...impersonation(this.#config) };
     if (credential.authorization) headers.authorization ??= credential.authorization;
-    if (body) headers["content-length"] = body.length;
+    if (body !== undefined) headers["content-length"] = Buffer.byteLength(body);
     return {
-      request,
-      body,
       open: this.#secure ? https.request : http.request,
       options: {
         agent: this.#agentFor(credential),
         host: this.#host,
         port: this.#port,
-        method: request.method,
-        path: this.#prefix + url.pathname + url.search,
+        method,
+        path: this.#prefix + path,
         headers,
       },
     };
@@ -146,33 +165,50 @@ function impersonation({ impersonate }: ClusterConfig): http.OutgoingHttpHeaders
   return headers;
 }
 
-function exchange(prepared: Prepared, clock: Clock, headersTimeoutMs: number): Promise<Response> {
-  const { request, body, open, options } = prepared;
-  request.signal.throwIfAborted();
+interface ExchangeOptions<T> {
+  clock: Clock;
+  headersTimeoutMs: number;
+  read: Reader<T>;
+}
+
+function exchange<T>(
+  message: Message,
+  { open, options }: Prepared,
+  { clock, headersTimeoutMs, read }: ExchangeOptions<T>,
+): Promise<T> {
+  message.signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const outgoing = open(options);
     const cancelTimeout = clock.after(headersTimeoutMs, () => {
       outgoing.destroy(new Error(`no response within ${headersTimeoutMs} ms`));
     });
-    // `request` is held here until the end: its signal follows the caller's only while it lives.
-    const abort = () => outgoing.destroy(request.signal.reason as Error);
-    request.signal.addEventListener("abort", abort, { once: true });
+    // `message` is held here until the end, and with it the request whose signal this is.
+    const abort = () => outgoing.destroy(message.signal?.reason as Error);
+    message.signal?.addEventListener("abort", abort, { once: true });
     outgoing.once("close", () => {
       cancelTimeout();
-      request.signal.removeEventListener("abort", abort);
+      message.signal?.removeEventListener("abort", abort);
     });
-    outgoing.on("error", (cause) => {
-      if (request.signal.aborted) return reject(request.signal.reason as Error);
+    const fail = (cause: unknown) => {
+      if (message.signal?.aborted) return reject(message.signal.reason as Error);
       const [path] = (options.path ?? "").split("?");
       const where = `${options.host}:${options.port}${path}`;
       reject(new Error(`calling ${options.method} ${where}`, { cause }));
-    });
+    };
+    outgoing.on("error", fail);
     outgoing.once("response", (incoming) => {
       cancelTimeout();
-      resolve(responseOf(incoming));
+      Promise.resolve(read(incoming)).then(resolve, fail);
     });
-    outgoing.end(body);
+    outgoing.end(message.body);
   });
+}
+
+async function wholeText(incoming: http.IncomingMessage): Promise<PlainResponse> {
+  incoming.setEncoding("utf8");
+  let text = "";
+  for await (const chunk of incoming as AsyncIterable<string>) text += chunk;
+  return { status: incoming.statusCode ?? 502, text };
 }
 
 function responseOf(incoming: http.IncomingMessage): Response {

@@ -3,6 +3,7 @@ import { type Clock, sleep, systemClock } from "./clock.ts";
 import { isAlreadyExists, isConflict, isNotFound, messageOf } from "./errors.ts";
 import { type Logger, silentLogger } from "./log.ts";
 import { type Lease, resources } from "./resources.ts";
+import { transportOf } from "./transport.ts";
 
 export interface LeaderElectionOptions {
   client: KubeClient;
@@ -76,11 +77,21 @@ export async function runAsLeader(
 
 /** The client, with writes only while the Lease is surely held; those under way end with it. */
 function fenced(client: KubeClient, elector: Elector, lost: AbortSignal): KubeClient {
-  return client.through((transport) => async (request) => {
-    if (request.method === "GET") return transport(request);
-    elector.assertHeld();
-    const signal = AbortSignal.any([request.signal, lost]);
-    return transport(new Request(request, { signal }));
+  return client.through((transport) => {
+    const { ask } = transport;
+    const send = async (request: Request) => {
+      if (request.method === "GET") return transport(request);
+      elector.assertHeld();
+      const signal = AbortSignal.any([request.signal, lost]);
+      return transport(new Request(request, { signal }));
+    };
+    if (!ask) return send;
+    return transportOf(send, async (request) => {
+      if (request.method === "GET") return ask(request);
+      elector.assertHeld();
+      const signal = request.signal ? AbortSignal.any([request.signal, lost]) : lost;
+      return ask({ ...request, signal });
+    });
   });
 }
 

@@ -111,6 +111,13 @@ export class HttpResponse {
   }
 }
 
+/** The whole of a body as text, of a stream until its end. */
+export async function textOf(body: HttpBody): Promise<string> {
+  if (typeof body === "string") return body;
+  if (body instanceof ListText) return body.toString();
+  return new Response(webBodyOf(body)).text();
+}
+
 const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
 function webBodyOf(body: HttpBody): BodyInit | null {

@@ -15,6 +15,7 @@ import {
   type ObjectKey,
   type Reconcile,
   type ReconcileResult,
+  transportOf,
 } from "@spry/kube";
 import { conditionOf, newsOf, observe } from "./conditions.ts";
 import { observeHealth } from "./health.ts";
@@ -93,7 +94,11 @@ export function functionReconciler(everything: Deps): Reconcile {
 
 /** A client whose requests end with the pass. */
 function boundTo(signal: AbortSignal, client: KubeClient): KubeClient {
-  return client.through((transport) => (request) => transport(new Request(request, { signal })));
+  return client.through((transport) => {
+    const { ask } = transport;
+    const send = (request: Request) => transport(new Request(request, { signal }));
+    return transportOf(send, ask && ((request) => ask({ ...request, signal })));
+  });
 }
 
 function forget(key: ObjectKey, deps: Deps): void {

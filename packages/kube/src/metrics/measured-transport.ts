@@ -1,4 +1,4 @@
-import { type Transport } from "../transport.ts";
+import { type Transport, transportOf } from "../transport.ts";
 import { type PrometheusMetrics } from "./controller-metrics.ts";
 
 /** A transport that counts what goes through it. */
@@ -6,18 +6,23 @@ export function measuredTransport(
   transport: Transport,
   metrics: Pick<PrometheusMetrics, "requested">,
 ): Transport {
-  return async (request) => {
-    const startedAt = performance.now();
-    const tell = (code: string) =>
-      metrics.requested(request.method, code, (performance.now() - startedAt) / 1000);
-    try {
-      const response = await transport(request);
-      tell(String(response.status));
-      return response;
-    } catch (error) {
-      // client-go's word for a request without an answer.
-      tell("<error>");
-      throw error;
-    }
-  };
+  const measured =
+    <Q extends { method: string }, R extends { status: number }>(
+      send: (request: Q) => Promise<R>,
+    ) =>
+    async (request: Q): Promise<R> => {
+      const startedAt = performance.now();
+      const tell = (code: string) =>
+        metrics.requested(request.method, code, (performance.now() - startedAt) / 1000);
+      try {
+        const response = await send(request);
+        tell(String(response.status));
+        return response;
+      } catch (error) {
+        // client-go's word for a request without an answer.
+        tell("<error>");
+        throw error;
+      }
+    };
+  return transportOf(measured(transport), transport.ask && measured(transport.ask));
 }
