@@ -1,6 +1,7 @@
 /** Finds what cannot be loaded before anything is built: syntax errors, with file, line and column. */
 import { execFile } from "node:child_process";
 import path from "node:path";
+import { runEsbuild } from "./esbuild-program.ts";
 import { type SourceEntry } from "../project/files.ts";
 import { shortened } from "../terminal-width.ts";
 import { hasBuildScript, type Project } from "../project/project.ts";
@@ -29,7 +30,21 @@ export async function syntaxProblems(
   return inJavaScript(project);
 }
 
+/** Code without mistakes needs the program's exit code only; what is wrong with other code the library says with its places. */
 async function inJavaScript({ root, handler }: Project): Promise<SyntaxProblem[]> {
+  const isCorrect = await runEsbuild(
+    [
+      path.join(root, handler),
+      "--bundle",
+      "--platform=node",
+      "--format=esm",
+      "--packages=external",
+      "--log-level=silent",
+      "--tsconfig-raw={}",
+    ],
+    { cwd: root },
+  );
+  if (isCorrect) return [];
   const { build, stop } = await import("esbuild");
   try {
     await build({
