@@ -59,13 +59,6 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const registryQuota = bytesOf(options.registryQuota);
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
-  console.log(`Spry ${version}: Functions on one machine\n`);
-  if (options.verify) {
-    await verifyAll(dataDir, (text) => console.log(text)).catch((error: unknown) => {
-      dataDir.unlock();
-      throw error;
-    });
-  }
   const ticker = new Ticker();
   let end: EndSignal | undefined;
   const interrupted = untilInterrupted().then((signal) => {
@@ -74,8 +67,14 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
     end = signal;
     return signal;
   });
+  // Not before: Ctrl-C may come as soon as the user sees it.
+  console.log(`Spry ${version}: Functions on one machine\n`);
   let platform: Platform | undefined;
   try {
+    if (options.verify) {
+      await Promise.race([verifyAll(dataDir, (text) => console.log(text)), interrupted]);
+      if (end) return end;
+    }
     const log = createLogger({ name: "spry", file: path.join(dataDir.logs, "spry.log") });
     dieLoudly(log);
     ticker.wait("  starting the platform");
