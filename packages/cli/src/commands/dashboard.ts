@@ -52,11 +52,12 @@ export async function dashboard(options: DashboardCommandOptions): Promise<void>
       "choose another port with --port (0 takes any free one)",
     );
   });
-  show(served.loginUrl(), options);
-  console.error(`This is the dashboard for ${server}, as the kubeconfig's user. Ctrl-C stops it.`);
-  await new Promise((resolve) => {
+  const ended = new Promise((resolve) => {
     for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, resolve);
   });
+  show(served.loginUrl(), options);
+  console.error(`This is the dashboard for ${server}, as the kubeconfig's user. Ctrl-C stops it.`);
+  await ended;
   transport.close();
   await served.close();
   process.exit(0);
