@@ -3,17 +3,11 @@
  * (docs/adr/0031-warm-deployments-and-builds.md). It holds nothing of any Function while it waits, gets one build,
  * and ends with it.
  */
-import { once } from "node:events";
 import { writeSync } from "node:fs";
-import { createServer } from "node:http";
-import { type AddressInfo, Socket } from "node:net";
-import { assembleImage } from "../assemble-image.ts";
-import { parseImageName } from "../image-name.ts";
-import { createLayer } from "../layer.ts";
-import { RegistryClient } from "../client/registry-client.ts";
+import { Socket } from "node:net";
+import { rehearse } from "./rehearsal.ts";
 
 const maxMessage = 2 * 1024 * 1024;
-const rehearsals = 5;
 
 interface Build {
   directory: string;
@@ -28,7 +22,8 @@ interface Build {
 export async function becomeBuild(): Promise<"mine" | "none"> {
   const descriptor = process.env["SPRY_WARM_FD"];
   if (descriptor === undefined) return "mine";
-  await rehearse();
+  // It is about speed alone: the build says itself what is wrong with this machine.
+  await rehearse().catch(() => {});
   writeSync(Number(process.env["SPRY_READY_FD"]), "waiting\n");
   const line = await readLine(
     new Socket({ fd: Number(descriptor), readable: true, writable: false }),
@@ -40,31 +35,6 @@ export async function becomeBuild(): Promise<"mine" | "none"> {
   process.chdir(directory);
   process.argv.push(...args);
   return "mine";
-}
-
-/** Code is compiled, and parts of Node.js are loaded, when they are first used. */
-async function rehearse(): Promise<void> {
-  const layer = await createLayer([{ path: "a", content: "a" }]);
-  const { bytes } = assembleImage({ layers: [layer] });
-  const server = createServer((request, response) => {
-    request.resume().on("end", () => {
-      const isRead = request.method === "GET";
-      response.statusCode = isRead ? 200 : 404;
-      response.setHeader("content-type", "application/vnd.oci.image.manifest.v1+json");
-      response.end(isRead ? bytes : "");
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const client = new RegistryClient({ attempts: 1 });
-  const name = parseImageName(`127.0.0.1:${port}/a/a:a`);
-  for (let round = 0; round < rehearsals; round++) {
-    await client.getManifest(name);
-    await client.hasBlob(name, layer.descriptor.digest);
-  }
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
 }
 
 async function readLine(socket: Socket): Promise<string> {
