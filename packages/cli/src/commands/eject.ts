@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { dump } from "js-yaml";
 import { type Function, runtimeOf } from "@spry/function";
@@ -10,6 +10,7 @@ import { runtimeFilesOf } from "../platform/runtime-files.ts";
 import { listSource } from "../project/files.ts";
 import { shownPath } from "../project/shown-path.ts";
 import { UserError } from "../user-error.ts";
+import { writeFiles } from "../write-files.ts";
 
 export interface EjectOptions extends GlobalOptions {
   dir?: string;
@@ -44,11 +45,7 @@ export async function eject(name: string, options: EjectOptions): Promise<void> 
   for (const file of runtime.files)
     if ("content" in file)
       files[`runtime/${file.path.replace(/^usr\/src\/app\//, "")}`] = Buffer.from(file.content);
-  for (const [file, content] of Object.entries(files)) {
-    const target = path.join(root, file);
-    mkdirSync(path.dirname(target), { recursive: true });
-    writeFileSync(target, content);
-  }
+  writeFiles(root, files);
   if (options.source) copySource(options.source, path.join(root, "function"));
   console.log(
     `${shownPath(root)} has the Function's code, its runtime, a Dockerfile and manifests; README.md says how to use them.`,

@@ -69,3 +69,10 @@ test.each([
   await expect(init(path.join(home, "never"), options)).rejects.toThrow(sentence);
   expect(existsSync(path.join(home, "never"))).toBe(false);
 });
+
+test.each([
+  ["/dev/null/x", "/dev/null/x/handler.ts cannot be written: a part of its path is a file"],
+  ["/proc/x", "/proc/x/handler.ts cannot be written: nothing can be created there"],
+])("%s cannot become a directory, which is said at once", async (dir, message) => {
+  await expect(init(dir, {})).rejects.toThrow(message);
+});

@@ -1,11 +1,4 @@
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { defaultRuntime, type Runtime, type Template, templates } from "@spry/function";
 import { filesOf } from "../init/files-of.ts";
@@ -20,6 +13,7 @@ import { shownPath } from "../project/shown-path.ts";
 import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";
 import { explainedCommands, spryCommand } from "../shown-command.ts";
+import { writeFiles } from "../write-files.ts";
 
 export interface InitOptions {
   runtime?: string;
@@ -61,11 +55,7 @@ export async function init(given: string | undefined, options: InitOptions): Pro
       `${shownPath(root)} already has ${inTheWay.join(", ")}: nothing was written`,
       "choose another directory, or overwrite these files with --force",
     );
-  for (const [file, content] of Object.entries(files)) {
-    const target = path.join(root, file);
-    mkdirSync(path.dirname(target), { recursive: true });
-    writeFileSync(target, content);
-  }
+  writeFiles(root, files);
   console.log(`Created ${name} (${kind}) in ${shownPath(root)}:\n`);
   const names = Object.keys(files);
   const shown = names.length > maxShown ? [...names.slice(0, maxShown), "…"] : names;

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { dump } from "js-yaml";
 import { apiRules, type Function, type JwtConfig } from "@spry/function";
@@ -9,6 +9,7 @@ import { kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
 import { shownPath } from "../project/shown-path.ts";
 import { spryCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
+import { writeFiles } from "../write-files.ts";
 
 export interface SyncOptions extends GlobalOptions {
   dir?: string;
@@ -38,11 +39,8 @@ export async function sync(name: string, options: SyncOptions): Promise<void> {
       `${shownPath(root)} already has ${inTheWay.join(", ")}: nothing was written`,
       "choose another directory with --dir, or overwrite these files with --force",
     );
-  mkdirSync(root, { recursive: true });
-  for (const [file, text] of Object.entries(files)) {
-    writeFileSync(path.join(root, file), text);
-    console.log(shownPath(path.join(root, file)));
-  }
+  writeFiles(root, files);
+  for (const file of Object.keys(files)) console.log(shownPath(path.join(root, file)));
   const lost = withoutKeys.filter((field) => fn.spec[field] !== undefined);
   if (lost.length > 0)
     console.error(

@@ -91,3 +91,12 @@ test("another user's directory is named in one sentence", () => {
     `UserError the data directory ${root} belongs to another user, or may not be written`,
   );
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a place where nothing can be created is named at once",
+  () => {
+    expect(() => openDataDir("/proc/x")).toThrow(
+      /^the data directory \/proc\/x cannot be used: ENOENT/,
+    );
+  },
+);

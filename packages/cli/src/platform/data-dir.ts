@@ -2,7 +2,6 @@ import {
   accessSync,
   constants,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -12,6 +11,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { UserError } from "../user-error.ts";
+import { makeDirectories } from "../write-files.ts";
 import { diskProblem } from "./disk-problem.ts";
 import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
@@ -58,7 +58,7 @@ function prepare(root: string): () => void {
   try {
     if (existsSync(root)) assertOurs(root);
     for (const dir of [root, ...parts.map((part) => path.join(root, part))]) {
-      makeDirectory(dir);
+      makeDirectories(dir, 0o700);
       accessSync(dir, constants.R_OK | constants.W_OK | constants.X_OK);
     }
     const { bavail, bsize } = statfsSync(root);
@@ -73,16 +73,6 @@ function prepare(root: string): () => void {
         "choose another one with --data-dir",
       )
     );
-  }
-}
-
-function makeDirectory(dir: string): void {
-  try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    // On a read-only file system this reports that the directory does not exist; a plain attempt reports why.
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") mkdirSync(dir, { mode: 0o700 });
-    else throw error;
   }
 }
 
