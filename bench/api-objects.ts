@@ -7,7 +7,7 @@ export const configMap = (name: string, round: number) => ({
   data: { round: String(round), text: "x".repeat(512) },
 });
 
-/** Of no scheduler's, so that nobody touches it; as large as a Function's Pod. */
+/** Of no scheduler's, so that no controller touches it; as large as a Function's Pod. */
 export const pod = (name: string) => ({
   apiVersion: "v1",
   kind: "Pod",

@@ -1,5 +1,5 @@
 /**
- * The embedded API server beside a real one: etcd, kube-apiserver, controllers and scheduler of Kubernetes, with
+ * The embedded API server next to a real one: etcd, kube-apiserver, controllers and scheduler of Kubernetes, with
  * the same client, one after the other in one run. Without the real programs (`npm run real-apiserver -- build`) only ours.
  */
 import { execFileSync } from "node:child_process";

@@ -1,6 +1,6 @@
 /**
- * What a build costs: the builder's process from start to pushed, an edit of the code beside 50 MB of
- * dependencies, a second Function on the same base, an installation from a lock file beside `npm ci`
+ * What a build costs: the builder's process from start to pushed, an edit of the code next to 50 MB of
+ * dependencies, a second Function on the same base, an installation from a lock file next to `npm ci`
  * alone, and two hundred Functions applied at once.
  */
 import path from "node:path";
@@ -64,7 +64,9 @@ async function measureEdit(bench: Builder): Promise<void> {
       units.push(measureUnit(3));
       times.push(await bench.build("heavy", source(`// edit ${round}`), { packages }));
     }
-    console.log(timeLine("code edit beside 50 MB of dependencies", times, quantile(units, 0.5), 8));
+    console.log(
+      timeLine("code edit next to 50 MB of dependencies", times, quantile(units, 0.5), 8),
+    );
     const before = bench.sent();
     const last = { packages, host: bench.countingHost };
     await bench.build("heavy", source("// the last edit"), last);

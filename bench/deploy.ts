@@ -83,7 +83,7 @@ async function deployAndEdit(
   };
   const times = { apply: await apply("first"), edit: await apply("second") };
   await client.delete(functions, { namespace: "default", name });
-  // The old Pods' end belongs to nobody's figure.
+  // The old Pods' end is part of no figure.
   await pause(300);
   return times;
 }

@@ -16,7 +16,7 @@ export function quantile(values: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? NaN;
 }
 
-/** A line of a result table: median and p95 in milliseconds and in ν, beside what is aimed at. */
+/** A line of a result table: median and p95 in milliseconds and in ν, next to the aim. */
 export function timeLine(
   label: string,
   times: readonly number[],

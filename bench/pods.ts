@@ -1,4 +1,4 @@
-/** From a Pod's creation until it is Running, in both sandboxes; in `oci` beside a start of the OCI runtime alone. */
+/** From a Pod's creation until it is Running, in both sandboxes; in `oci` next to a start of the OCI runtime alone. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

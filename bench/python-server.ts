@@ -5,10 +5,10 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 const runtime = path.resolve(import.meta.dirname, "../runtimes/python/spry_runtime");
-/** Of the runtime, below the directory that `layOutPython` is told. */
+/** Of the runtime, below the directory that `layOutPython` gets. */
 export const pythonEntry = "spry_runtime/__main__.py";
 
-/** Makes `<dir>/function/handler.py` beside the runtime; returns the runtime's entry. */
+/** Makes `<dir>/function/handler.py` next to the runtime; returns the runtime's entry. */
 export function layOutPython(dir: string, handler: string): string {
   mkdirSync(path.join(dir, "function"), { recursive: true });
   writeFileSync(path.join(dir, "function/handler.py"), handler);

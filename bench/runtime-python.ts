@@ -1,5 +1,5 @@
 /**
- * What our server costs a Python Function: beside uvicorn with uvloop and httptools on a raw ASGI application, and bottle on cheroot with
+ * What our server costs a Python Function: next to uvicorn with uvloop and httptools on a raw ASGI application, and bottle on cheroot with
  * a thread for each request, as the server we replace arranges them. Spawn to first 200, requests per second over
  * keep-alive, and memory; the targets take turns in every round. `npm run bench -- runtime-python`
  */
@@ -121,7 +121,7 @@ function prepare(dir: string, collector: string): Target[] {
   ];
 }
 
-/** What nobody can be faster than: an empty program, and one that has what runs coroutines. */
+/** What no server can be faster than: an empty program, and one that has what runs coroutines. */
 const floorPrograms = { empty: "0", asyncio: "import asyncio", uvloop: "import uvloop" };
 type Floors = Record<keyof typeof floorPrograms, number>;
 
@@ -150,7 +150,7 @@ async function measureStarts(targets: Target[], rounds: number): Promise<Floors>
   return { empty: median("empty"), asyncio: median("asyncio"), uvloop: median("uvloop") };
 }
 
-/** From the moment that a waiting process is handed its Function, beside `python3 -c 0`: the ratio of the medians. */
+/** From the moment that a waiting process is handed its Function, next to `python3 -c 0`: the ratio of the medians. */
 async function measureWarmStarts(targets: Target[], rounds: number): Promise<Map<string, number>> {
   const ratios = new Map<string, number>();
   for (const { name, python, file } of targets.filter(({ file: each }) =>

@@ -46,7 +46,7 @@ export function startServer(
   return { port, pid: child.pid ?? 0, child, stop };
 }
 
-/** Asks again until somebody listens, without a pause that would be measured. */
+/** Asks again until something listens, without a pause that would be measured. */
 export function firstAnswer(port: number, retryMs = 1): Promise<void> {
   return new Promise((resolve, reject) => {
     const attempt = () => {

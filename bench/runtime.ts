@@ -1,5 +1,5 @@
 /**
- * What our server costs a Function: the Node.js runtime beside a bare `node:http` server that returns
+ * What our server costs a Function: the Node.js runtime next to a bare `node:http` server that returns
  * the same bytes, fastify and the Functions Framework. Spawn to first 200, requests per second over keep-alive, and memory; the targets take
  * turns in every round, so that what else the machine does falls on all of them.
  * `--flags=--max-semi-space-size=4` starts every target for the rates with those flags of Node.js', as containers of 128 MiB have them.
@@ -23,7 +23,7 @@ const starts = 31;
 const rounds = 7;
 const connections = 64;
 const secondsPerRound = 2;
-/** What V8 still compiles would count for whoever has more code: it is done after some 80,000 requests. */
+/** What V8 still compiles would count for the server with more code: it is done after some 80,000 requests. */
 const warmUpSeconds = 3;
 
 interface Target {

@@ -63,7 +63,7 @@ async function memoryOfConnections(count: number): Promise<number> {
   return memory;
 }
 
-test("2,000 watches of an object of 2.4 MB that nobody reads hold it once; others wait for less than 500 ms", async () => {
+test("2,000 watches of an object of 2.4 MB that are not read hold it once; others wait for less than 500 ms", async () => {
   await defineThings();
   const bare = await memoryOfConnections(2000);
   const data = "x".repeat(2_400_000);
@@ -84,7 +84,7 @@ test("2,000 watches of an object of 2.4 MB that nobody reads hold it once; other
   expect(slowest).toBeLessThan(500);
 }, 90_000);
 
-test("2,000 answers of 2.4 MB that nobody reads are not kept for each", async () => {
+test("2,000 answers of 2.4 MB that are not read are not kept for each", async () => {
   await defineThings();
   const bare = await memoryOfConnections(2000);
   const data = "x".repeat(2_400_000);
@@ -185,7 +185,7 @@ test("1,000 objects that come, change and go leave the disk as it was", async ()
   await rounds(100);
   const { disk } = server;
   await rounds(1000);
-  // In moments when nobody writes; a write now and then brings what the log holds into the file.
+  // In moments without writes; a write now and then brings what the log holds into the file.
   const written = async () => {
     await server.ask("POST", configMaps, manyFields("last", "a", 10_000));
     await server.ask("DELETE", `${configMaps}/last`);

@@ -38,7 +38,7 @@ describe.skipIf(reason !== undefined)(`any cluster${reason ? ` (skipped: ${reaso
     transport = httpsTransport(loadKubeconfig(cluster.kubeconfig));
     client = new KubeClient(transport, { fieldManager: "spry-test" });
     const present = await ours();
-    // Somebody else's installation is not a test's to change, nor to take away.
+    // Another installation is not a test's to change, nor to take away.
     if (present.length > 0) throw new Error(`this cluster has Spry already: ${present.join(", ")}`);
   }, 300_000);
   afterAll(async () => {

@@ -50,7 +50,7 @@ describe.skipIf(reason !== undefined)(
       await expect.poll(find, patience).toBe(true);
     });
 
-    test("the scheduler works: a Pod that fits nowhere is told so", async () => {
+    test("the scheduler works: a Pod that fits nowhere gets a condition that says so", async () => {
       const { client } = cluster;
       const target = { namespace, name: "nowhere" };
       await client.create<Pod>(resources.pods, {

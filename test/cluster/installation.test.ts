@@ -10,7 +10,7 @@ import { inventory } from "../support/cluster-inventory.ts";
 import { root, run } from "../support/platform.ts";
 import { RealCluster, whyNoCluster } from "../support/real-cluster.ts";
 
-/** Somebody else's cluster may have an installation already. */
+/** A given cluster may have an installation already. */
 const reason = process.env["KUBECONFIG"] ? "needs a control plane of its own" : whyNoCluster();
 const cluster = new RealCluster();
 const scratch = mkdtempSync(path.join(tmpdir(), "installation-"));
@@ -73,7 +73,7 @@ describe.skipIf(reason !== undefined)(
       expect(await present("registry")).toHaveLength(8);
     });
 
-    test("the registry stays while somebody needs it, and its volume for good", async () => {
+    test("the registry stays while it is needed, and its volume for good", async () => {
       const first = await install(withoutRegistry);
       expect(first.stderr).toMatch(
         /deployment\/serverless-docker-registry is no .* kept: serverless kyma-system\/default says dockerRegistry.enableInternal/,

@@ -242,7 +242,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     await cluster.untilRunning(namespace, "inline");
   }, 240_000);
 
-  test("the configuration takes effect while Functions run; what it cannot mean is told", async () => {
+  test("the configuration takes effect while Functions run; invalid values are reported", async () => {
     await configure({
       functionBuildMaxSimultaneousJobs: "2",
       targetCPUUtilizationPercentage: "70",
@@ -259,7 +259,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
     await expect.poll(state, patience).toBe("Ready");
   });
 
-  test("a quota that leaves no room for the build is told in the Function's status", async () => {
+  test("a quota that leaves no room for the build is reported in the Function's status", async () => {
     const tight = `${namespace}-tight`;
     await cluster.client.create<Namespace>(resources.namespaces, { metadata: { name: tight } });
     await cluster.client.create(quotas, {
@@ -390,7 +390,7 @@ describe.skipIf(reason !== undefined)(`journey${reason ? ` (skipped: ${reason})`
         [`${controller}:8082`]: "open",
         [`${registry}:5000`]: "open",
         [`${gateway}:8080`]: "open",
-        // Nobody listens there either, which is told at once where nothing drops packets: as the last one shows.
+        // Nothing listens there either, which is reported at once where nothing drops packets: as the last one shows.
         [`${controller}:9229`]: "silence",
         [`${registry}:8080`]: "silence",
         [`${gateway}:22`]: "silence",

@@ -91,7 +91,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
     await cluster.stop();
   });
 
-  test("a LimitRange that the build does not fit is told; once it does, all goes on", async () => {
+  test("a LimitRange that the build does not fit is reported; once it does, all goes on", async () => {
     const namespace = await makeNamespace("limited");
     withNodes(namespace);
     const metadata = { namespace, name: "small" };
@@ -123,7 +123,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
     expect(metadata.generation).toBe(1);
   });
 
-  test("a ResourceQuota that is full is told of the Function's Pods; with more room they come", async () => {
+  test("a full ResourceQuota is reported for the Function's Pods; with more room they come", async () => {
     const namespace = await makeNamespace("full");
     withNodes(namespace);
     const target = { namespace, name: "little" };
@@ -148,7 +148,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
       .toMatch(/^True DeploymentReady/);
   });
 
-  test("a namespace's node selector is that of builds and Functions; that no node fits is told", async () => {
+  test("a namespace's node selector is that of builds and Functions; that no node fits is reported", async () => {
     const selector = "spry.invalid/disk=fast";
     const namespace = await makeNamespace("selected", {
       annotations: { [annotation("node-selector")]: selector },
@@ -164,7 +164,7 @@ describe.skipIf(reason !== undefined)(`namespaces${reason ? ` (skipped: ${reason
     expect(spec?.nodeSelector).toEqual({ "spry.invalid/disk": "fast" });
   });
 
-  test("a namespace's tolerations are those of builds and Functions; what it forbids is told", async () => {
+  test("a namespace's tolerations are those of builds and Functions; what it forbids is reported", async () => {
     const mine = [{ key: "spry.invalid/mine", operator: "Exists", effect: "NoSchedule" }];
     const tolerations = (list: object[]) => JSON.stringify(list);
     const namespace = await makeNamespace("tolerant", {

@@ -21,7 +21,7 @@ describe.skipIf(reason !== undefined)(`node${reason ? ` (skipped: ${reason})` : 
   });
   afterAll(() => cluster.stop());
 
-  test("a Pod runs, has an address, and ends when it is told to", async () => {
+  test("a Pod runs, has an address, and ends when it is asked to", async () => {
     const { client } = cluster;
     const target = { namespace: "default", name: "probe" };
     const limits = { memory: "64Mi", cpu: "200m" };

@@ -20,7 +20,7 @@ import {
 } from "../support/controllers.ts";
 import { RealCluster, whyNoCluster } from "../support/real-cluster.ts";
 
-/** On somebody else's cluster there may be a controller already. */
+/** On a given cluster there may be a controller already. */
 const reason = process.env["KUBECONFIG"]
   ? "needs a control plane without nodes and controller of its own"
   : whyNoCluster();
@@ -105,7 +105,7 @@ describe.skipIf(reason !== undefined)(
       await third.usage();
       const told = performance.now();
       await Promise.all([second.end("SIGTERM"), third.leads()]);
-      // It gave the lease back: nobody waited for its end.
+      // It gave the lease back: no replica waited for its end.
       expect(performance.now() - told).toBeLessThan(lease.leaseDurationMs);
       await apply(40, count, "code");
       await expect.poll(running, patience).toBe(count);

@@ -234,7 +234,7 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
     expect(ok).toBeGreaterThan(50);
   }, 400_000);
 
-  test("a namespace may have a registry of its own, with its own login, and nobody else has it", async () => {
+  test("a namespace may have a registry of its own, with its own login, and no other namespace has it", async () => {
     const beside = `${namespace}-beside`;
     await cluster.client.create<Namespace>(resources.namespaces, { metadata: { name: beside } });
     const metadata = await choose(namespace, {});
@@ -253,7 +253,7 @@ describe.skipIf(reason !== undefined)(`registries${reason ? ` (skipped: ${reason
     await settled("second", "localhost:32137");
   }, 400_000);
 
-  test("a full registry is told in the Function's status; what nobody needs goes, and the build goes on", async () => {
+  test("a full registry is reported in the Function's status; what is not needed goes, and the build goes on", async () => {
     const { url, headers } = await ownRegistry();
     const room = async () => {
       const metrics = await (await fetch(`${url}/metrics`, { headers })).text();

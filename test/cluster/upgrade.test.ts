@@ -108,7 +108,7 @@ describe.skipIf(reason !== undefined)(`upgrade${reason ? ` (skipped: ${reason})`
     expect(await jobs()).toBe(before.jobs + 1);
   }, 300_000);
 
-  test("a Function gets the new runtime when it is told to be built anew", async () => {
+  test("a Function gets the new runtime when a user asks for a new build", async () => {
     const target = { namespace, name: names[0]! };
     const image = async () => {
       const { spec } = await cluster.client.get(resources.deployments, target);

@@ -176,7 +176,7 @@ describe.skipIf(!hasKubectl())(title, () => {
     expect((await send("/api/v1/pods", "a.b.c")).status).toBe(401);
   });
 
-  test("tokens can be checked by whoever knows OpenID Connect", async () => {
+  test("tokens can be checked by any program that knows OpenID Connect", async () => {
     const document = JSON.parse(
       await kubectl("get", "--raw", "/.well-known/openid-configuration"),
     ) as object;

@@ -268,7 +268,7 @@ describe.skipIf(!hasKubectl())("kubectl", () => {
     ],
     ["name that is none", pod("Bad_Name"), "a lowercase RFC 1123 subdomain must consist of"],
     [
-      "field that nobody knows",
+      "field that is not known",
       pod("bad").replace("spec: {", "spec: {foo: 1, "),
       'strict decoding error: unknown field "spec.foo"',
     ],
@@ -277,7 +277,7 @@ describe.skipIf(!hasKubectl())("kubectl", () => {
       pod("bad").replace('image: "a:1"', 'image: "a:1", resources: {limits: {cpu: much}}'),
       "quantities must match the regular expression",
     ],
-  ])("is told about a %s", async (_, manifest, message) => {
+  ])("gets a message about a %s", async (_, manifest, message) => {
     await expect(apply(manifest)).rejects.toThrow(message);
   });
 
@@ -354,7 +354,7 @@ describe.skipIf(!hasKubectl())("kubectl", () => {
   });
 });
 
-test("somebody without a right certificate is turned away", async () => {
+test("a client without a valid certificate is refused", async () => {
   const other = await startHarness({}, { guest: "/CN=guest" });
   try {
     const configured = [

@@ -51,7 +51,7 @@ async function startPod(name: string, image: string, more: object = {}): Promise
     metadata: { name, namespace: "default" },
     spec: {
       nodeName: "here",
-      // Nobody is here who would make what its volume needs.
+      // No controller here makes what its volume needs.
       automountServiceAccountToken: false,
       terminationGracePeriodSeconds: 0,
       restartPolicy: "Never",
@@ -238,7 +238,7 @@ describe.runIf(hasKubectl())("kubectl", { timeout: 60_000 }, () => {
     expect(readFileSync(one, "utf8")).toBe("small");
   });
 
-  test("a command ends when whoever has started it is gone", async () => {
+  test("a command ends when the client that started it is gone", async () => {
     const env = { PATH: process.env.PATH ?? "", HOME: directory, KUBECONFIG: harness.kubeconfig };
     const script = "echo $$; sleep 1000";
     const child = spawn("kubectl", ["exec", "web", "--", "sh", "-c", script], { env });

@@ -14,7 +14,7 @@ const age = /^(?:\d+[smhdy])+$|^<invalid>$/;
 const revisionInText =
   /(resource version: )\d+( \(\d+\))?|(current: |version: |in record \(|in the precondition \()\d+/g;
 
-/** An object in an error is told as a text of JSON, whose fields may come in any order. */
+/** An object in an error is quoted as a text of JSON, whose fields may come in any order. */
 const shownJson = /(?<=Invalid value: )("\{(?:[^"\\]|\\.)*\}")/g;
 
 function sortedJson(text: string): string {

@@ -91,7 +91,7 @@ describe("a login of a package registry", () => {
     expectNoTrace(body, "what the script saw");
   });
 
-  test("is not in what is told of a script that fails", async () => {
+  test("is not in the report of a script that fails", async () => {
     const loud = functionManifest("loud", "module.exports = { main() {} };", {
       dependencies: wanting("loud"),
     });

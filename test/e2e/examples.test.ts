@@ -182,7 +182,7 @@ const rows: Record<string, Example> = {
       const isScaled = ({ body }: { body: string }) =>
         instances.add(JSON.parse(body).instance).size > 1;
       const instances = new Set<string>();
-      // Load, until somebody else answers too.
+      // Load, until another Pod answers, too.
       const callers = Array.from({ length: 3 }, () =>
         platform.callUntil("autoscale.default", isScaled, { timeoutMs: 100_000 }),
       );
@@ -317,7 +317,7 @@ async function guest(name: string): Promise<{ socket: WebSocket; heard: unknown[
   return { socket, heard };
 }
 
-/** The same manifest with a server and code of our own: tests need nobody else's. */
+/** The same manifest with a server and code of our own: tests need no others. */
 async function fromLocalRepository(): Promise<void> {
   using repository = new TestRepository("serverless");
   const manifest = readFileSync(path.join(examples, "git-source", "function.yaml"), "utf8");

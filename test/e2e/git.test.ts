@@ -94,7 +94,7 @@ describe("a Function from Git", () => {
     expect(await statusOf("fresh")).toMatchObject({ commit });
   });
 
-  test("is checked at once when somebody says so", async () => {
+  test("is checked at once when a user asks for it", async () => {
     await apply("calm", {}, { [`${domain}/git-check-interval`]: "off" });
     await running("calm");
     repository.commit({ "functions/hello/handler.js": answering("three") });
@@ -102,7 +102,7 @@ describe("a Function from Git", () => {
     await platform.callUntil("calm.default", ({ body }) => body === "three");
   });
 
-  test("is built anew when somebody says so, though nothing has changed", async () => {
+  test("is built anew when a user asks for it, though nothing has changed", async () => {
     const jobs = "get jobs -l serverless.kyma-project.io/function-name=calm -o name";
     const before = (await platform.k(jobs)).split("\n").length;
     await platform.k(`annotate function calm ${domain}/rebuild=please`);
@@ -120,7 +120,7 @@ describe("a Function from Git", () => {
         headers: { "x-gitlab-token": token },
         body: JSON.stringify({ ref: "refs/heads/main", repository: `${open.origin}/shop` }),
       });
-    expect((await push("of somebody else")).status).toBe(401);
+    expect((await push("of another repository")).status).toBe(401);
     const answer = await push("of the webhook");
     expect(await answer.json()).toMatchObject({ functions: ["calm", "fresh"] });
     await platform.callUntil("calm.default", ({ body }) => body === "pushed");
@@ -181,7 +181,7 @@ describe("a Function from Git", () => {
     await platform.k("delete function both");
     await apply("both");
     await running("both");
-    // The Pod of the one that was deleted may answer for as long as nobody has heard of its end.
+    // The Pod of the one that was deleted may answer until the gateway has heard of its end.
     await platform.callUntil("both.default", ({ body }) => body === "three");
     await platform.k(
       `patch function both --type=merge -p ${JSON.stringify({
@@ -196,7 +196,7 @@ describe("a Function from Git", () => {
 describe("a private repository", () => {
   const auth = (type: string, secretName: string) => ({ auth: { type, secretName } });
 
-  test("opens with username and password; nobody gets to see them", async () => {
+  test("opens with username and password, which are never shown", async () => {
     const begin = Date.now();
     await secretOf("login", login);
     await apply("private", { url: `${closed.origin}/shop.git`, ...auth("basic", "login") });

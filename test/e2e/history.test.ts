@@ -157,7 +157,7 @@ describe("a Function from Git", () => {
     const commit = first?.source.commit ?? "";
     expect(stderr).toContain(`reference is now the commit ${commit}, and was main`);
     expect(third?.source).toMatchObject({ reference: commit, commit });
-    // A commit is nobody's request.
+    // A commit is not a user's request.
     expect(second?.author).toBeUndefined();
     expect(first?.author).toBe(third?.author);
     expect(await jobsOf("vine")).toBeLessThanOrEqual(3);

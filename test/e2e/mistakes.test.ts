@@ -1,4 +1,4 @@
-/** What a beginner gets wrong, and what they are told. The Function that ran goes on running. */
+/** What a beginner gets wrong, and the messages they get. The Function that ran goes on running. */
 import { describe, expect, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
 import { functionManifest } from "../support/platform.ts";

@@ -157,7 +157,7 @@ describe("a Function calls", () => {
   });
 
   test("a package registry behind a Service, from its build", async () => {
-    // Nobody answers there: the build says whom it asked.
+    // Nothing answers there: the build says what it asked.
     await platform.k("create namespace registry");
     await platform.k(
       "create secret generic serverless-package-registry-config -n registry --from-literal=.npmrc=registry=http://nobody-there.registry:4873/\nfetch-retries=0\n",

@@ -1,4 +1,4 @@
-/** The platform of somebody who is not root and has no privileges. */
+/** The platform of a user who is not root and has no privileges. */
 import { spawnSync } from "node:child_process";
 import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ const uid = 65_534;
 
 function whyNot(): string | undefined {
   if (process.platform !== "linux" || process.getuid?.() !== 0) {
-    return "only root can start it as somebody else; all other tests run as this user";
+    return "only root can start it as another user; all other tests run as this user";
   }
   if (process.env["SPRY_TEST_SANDBOX"] === "oci") return "the sandbox `oci` needs root";
   const read = ["-e", "fs.readdirSync(process.argv[1])", path.join(root, "node_modules")];

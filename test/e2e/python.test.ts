@@ -11,7 +11,7 @@ import { functionManifest } from "../support/platform.ts";
 /** Of the Functions here; the newest that this machine has. */
 const version = await firstHere(["3.12", "3.14"]);
 const runtime = `python${version?.replace(".", "")}`;
-/** One that it does not have, and nobody can fetch for it. */
+/** One that it does not have, and that cannot be fetched for it. */
 const absent = hasGo() ? undefined : await firstAbsent(["3.14", "3.12"]);
 const canHave = hasGo() || (await findPython("3.14")) !== undefined;
 

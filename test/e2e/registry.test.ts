@@ -30,7 +30,7 @@ describe("a registry with a small quota", () => {
     const metrics = await (await fetch(`${registry}/metrics`, { headers })).text();
     const used = Number(/^spry_registry_storage_bytes (\d+)$/m.exec(metrics)?.[1]);
 
-    // Somebody's upload takes all the room there is.
+    // An upload takes all the room there is.
     const opened = await fetch(`${registry}/v2/my/own/blobs/uploads/`, { method: "POST", headers });
     const upload = registry + (opened.headers.get("location") ?? "");
     const body = new Uint8Array(quota - used - 100);

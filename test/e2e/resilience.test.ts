@@ -84,7 +84,7 @@ describe("kill -9", () => {
     ).toMatch(/^[0 ]+$/);
   });
 
-  test("no process is left when it is stopped, even if it is told so twice at once", async () => {
+  test("no process is left when it is stopped, even if it is asked to twice at once", async () => {
     // A supervisor signals the whole process group, and npm, which is one of it, passes the signal on.
     process.kill(platform.pid, "SIGTERM");
     await platform.stop();

@@ -33,7 +33,7 @@ async function spry(...args: string[]) {
 }
 
 describe("a Function with three revisions as a Deployment", () => {
-  test("gets its first revision back beside the newest one, with a host of its own", async () => {
+  test("gets its first revision back next to the newest one, with a host of its own", async () => {
     for (const text of ["one", "two", "three"]) {
       await apply("dice", text);
       await answers("dice", text);

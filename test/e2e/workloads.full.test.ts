@@ -1,4 +1,4 @@
-/** Plain Deployments and Jobs: they follow their load, and what was wished for comes true after kill -9 at any moment. */
+/** Plain Deployments and Jobs: they follow their load, and reach the desired state after kill -9 at any moment. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { functionManifest, pause, Platform } from "../support/platform.ts";
 import { mountsOf, processesOf } from "../support/processes.ts";

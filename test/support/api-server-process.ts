@@ -14,5 +14,5 @@ const { port } = await server.listen({
   clientCa: read("ca.crt"),
 });
 console.log(port);
-// With whoever started it.
+// With the process that started it.
 process.stdin.on("end", () => process.exit(0)).resume();

@@ -1,4 +1,4 @@
-/** What there is in a cluster, to see what somebody has left behind. */
+/** What there is in a cluster, to see what has been left behind. */
 import { isNotFound, type KubeClient, type KubeObject } from "@spry/kube";
 
 interface ResourceList {

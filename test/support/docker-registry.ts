@@ -1,4 +1,4 @@
-/** Debian's docker-registry on loopback: a registry that nobody here wrote. */
+/** Debian's docker-registry on loopback: a registry that is not our own. */
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

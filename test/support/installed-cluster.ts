@@ -45,7 +45,7 @@ export class InstalledCluster {
 
   /**
    * The cluster and the images, but nothing installed. `moreImages` are made besides the usual ones; with a `login` the
-   * registry that Spry's own images are in gives them to nobody else.
+   * registry that Spry's own images are in gives them to no other client.
    */
   async start(
     options: {
@@ -183,7 +183,7 @@ export class InstalledCluster {
     return `${this.hostAddress}:${(server.address() as AddressInfo).port}`;
   }
 
-  /** Volumes for claims of the class, as somebody who runs a cluster by hand makes them; one for each installation. */
+  /** Volumes for claims of the class, as an operator who runs a cluster by hand makes them; one for each installation. */
   async #offerVolumes(storageClassName: string, count: number): Promise<void> {
     for (let index = 0; index < count; index++) {
       const directory = path.join(this.volumes, String(index));
@@ -270,7 +270,7 @@ export class InstalledCluster {
   }
 }
 
-/** Of docker: who somebody is at each registry. */
+/** Of docker: the login at each registry. */
 export function dockerConfig(
   logins: Record<string, { username: string; password: string }>,
 ): string {

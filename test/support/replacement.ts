@@ -69,7 +69,7 @@ function restarted() {
   return { spec: { template: { metadata: { annotations } } } };
 }
 
-/** Over connections that are kept, until somebody has enough. */
+/** Over connections that are kept, until the caller has enough. */
 function caller(system: string, host: string): string {
   return `const http = require("node:http");
     const agent = new http.Agent({ keepAlive: true });

@@ -1,4 +1,4 @@
-/** What an account has asked the API server for, beside what its role allows. */
+/** What an account has asked the API server for, next to what its role allows. */
 import { type Rule } from "../../packages/cli/src/install/access.ts";
 import { type AuditEvent } from "./installed-cluster.ts";
 
@@ -16,7 +16,7 @@ export function rightsMissing(asked: readonly AuditEvent[]): string[] {
     .map((event) => rightOf(event));
 }
 
-/** What the rules allow, and nobody has asked for. */
+/** What the rules allow, and the account has not asked for. */
 export function rightsUnused(asked: readonly AuditEvent[], rules: readonly Rule[]): string[] {
   const used = new Set(asked.flatMap(rightsUsed));
   return rules.flatMap(rightsIn).filter((right) => !used.has(right));

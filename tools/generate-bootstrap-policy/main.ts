@@ -1,6 +1,6 @@
 /**
  * Writes the roles and bindings that every Kubernetes API server has from its start, out of the lists
- * that the Kubernetes project keeps beside its sources to see them change.
+ * that the Kubernetes project keeps next to its sources to see them change.
  *
  *     node tools/generate-bootstrap-policy/main.ts [v1.36.3]
  *

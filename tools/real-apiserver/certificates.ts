@@ -6,8 +6,8 @@ import path from "node:path";
 const days = "30";
 
 /**
- * Three authorities, as in any real cluster: whoever the first one certifies may call the API, which must
- * neither open etcd nor let them speak for somebody else (front proxy).
+ * Three authorities, as in any real cluster: those that the first one certifies may call the API, which must
+ * neither open etcd nor let them speak for another user (front proxy).
  */
 const authorities = ["ca", "etcd-ca", "front-proxy-ca"] as const;
 type Authority = (typeof authorities)[number];

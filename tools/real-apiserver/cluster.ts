@@ -233,7 +233,7 @@ async function untilReady(
       return answer?.status === 200;
     });
   } catch (cause) {
-    // The log goes with the directory, so its end is told here.
+    // The log goes with the directory, so its end is reported here.
     const log = signal.aborted ? "" : `; its log ends with\n${lastLines(one)}`;
     throw new Error(`starting ${program}: ${messageOf(cause)}${log}`, { cause });
   } finally {

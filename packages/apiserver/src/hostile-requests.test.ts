@@ -25,7 +25,7 @@ interface Row {
   body?: string;
 }
 
-describe("a request that makes no sense is told so", () => {
+describe("a request that makes no sense gets an error that says so", () => {
   test.each<[string, Row, number, string]>([
     ["no JSON", { body: "{" }, 400, "json parse error: unexpected end of JSON input"],
     ["a list", { body: "[]" }, 400, "cannot unmarshal array"],

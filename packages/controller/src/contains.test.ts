@@ -4,8 +4,8 @@ import { digestOf } from "./digest.ts";
 
 test.each<[string, unknown, unknown, boolean]>([
   ["the same", { a: [1, { b: "c" }] }, { a: [1, { b: "c" }] }, true],
-  ["more than wished", { a: 1, defaulted: true }, { a: 1 }, true],
-  ["less than wished", {}, { a: 1 }, false],
+  ["more than desired", { a: 1, defaulted: true }, { a: 1 }, true],
+  ["less than desired", {}, { a: 1 }, false],
   ["something else", { a: 2 }, { a: 1 }, false],
   ["a list with one more", { a: [1, 2] }, { a: [1] }, false],
   ["a list in another order", [2, 1], [1, 2], false],

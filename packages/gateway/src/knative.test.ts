@@ -106,7 +106,7 @@ describe("a Route", () => {
     };
     await granted("shop.example.com", "True");
     await granted("other.example.com", "False");
-    // A host of this form is that of the Service it names, whoever maps it.
+    // A host of this form is that of the Service it names, even if another object maps it.
     await granted("bank.default.localhost", "True");
     await bench.heard();
     const statuses = [];

@@ -157,7 +157,7 @@ describe("a body", () => {
     response.destroy();
   });
 
-  test("is asked for with 100 Continue only when somebody will read it", async () => {
+  test("is asked for with 100 Continue only when it will be read", async () => {
     await running(async (request, response) => response.end(await bodyOf(request)));
     const request = open({ headers: { expect: "100-continue", "content-length": 4 } });
     request.flushHeaders();

@@ -85,7 +85,7 @@ test("an object that talks too much is cut off after 25 events", async () => {
   expect((await events()).reduce((sum, { count = 0 }) => sum + count, 0)).toBe(25);
 });
 
-test("from the tenth message with one reason on, those that are similar are told as one", async () => {
+test("from the tenth message with one reason on, similar ones are reported as one", async () => {
   for (let i = 1; i <= 12; i++)
     recorder.record(resources.configMaps, object, { ...note, message: `message ${i}` });
   const told = (await events()).map(({ message, count }) => `${count} × ${message}`);
@@ -101,7 +101,7 @@ test("a long message is cut at 1024 bytes, between characters", async () => {
   expect(event?.message).toMatch(/^é+…$/);
 });
 
-test("a server that is away fails nobody", async () => {
+test("an unreachable server makes no caller fail", async () => {
   const away = new KubeClient(() => Promise.reject(new Error("away")));
   const silent = new EventRecorder({ client: away, component: "tester", clock });
   silent.record(resources.configMaps, object, note);

@@ -112,7 +112,7 @@ describe("a request", () => {
     ["a token", { token: "t" }, { authorization: "Bearer t" }],
     ["a password", { username: "u", password: "p" }, { authorization: "Basic dTpw" }],
     [
-      "somebody else's rights",
+      "another user's rights",
       { impersonate: { user: "jane", groups: ["a", "b"], extra: { "x/y": ["z"] } } },
       { "impersonate-user": "jane", "impersonate-group": "a, b", "impersonate-extra-x%2fy": "z" },
     ],
@@ -256,7 +256,7 @@ describe("a credential plugin", () => {
     expect(await textOf(open({ ...config, exec }))).toBe("Bearer t2");
   });
 
-  test("is told about the cluster when it wants to know", async () => {
+  test("gets the cluster's data when it asks for it", async () => {
     const config = await serve(echo);
     const script = `info=$(printf %s "$KUBERNETES_EXEC_INFO" | base64 | tr -d '\\n')
 echo "{\\"kind\\":\\"ExecCredential\\",\\"apiVersion\\":\\"${apiVersion}\\",\\"status\\":{\\"token\\":\\"$info\\"}}"`;

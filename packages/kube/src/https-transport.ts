@@ -57,7 +57,7 @@ export function httpsTransport(
   return Object.assign(transport, { close: () => server.close() });
 }
 
-/** A request, whoever sends it. `signal` follows a `Request`'s caller only while that lives, so it is held, too. */
+/** A request of either way. `signal` follows a `Request`'s caller only while that lives, so it is held, too. */
 interface Message {
   method: string;
   path: string;

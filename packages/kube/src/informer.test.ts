@@ -241,14 +241,14 @@ describe("an informer", () => {
     expect([names("red"), names("blue")]).toEqual([[], ["a"]]);
   });
 
-  test("keeps of an object only what it is told to", async () => {
+  test("keeps only the requested parts of an object", async () => {
     const { informer } = await start({ transform: ({ metadata }) => ({ metadata }) });
     await write("a", { large: "x".repeat(1000) });
     await until(() => informer.size === 1);
     expect(informer.get("default/a")).not.toHaveProperty("data");
   });
 
-  test("ends at once when it is told to", async () => {
+  test("ends at once when it is asked to", async () => {
     const { informer, ended } = await start();
     await until(() => informer.hasSynced && faults.watches.length === 1);
     stop.abort();

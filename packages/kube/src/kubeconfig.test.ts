@@ -56,7 +56,7 @@ contexts:
     });
   });
 
-  test("may hold certificates, or name files beside it; what it holds goes first", () => {
+  test("may hold certificates, or name files next to it; what it holds goes first", () => {
     file("pki/ca.crt", "CA");
     file("pki/client.crt", "from a file");
     file("pki/client.key", "KEY");

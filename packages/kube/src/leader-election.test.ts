@@ -186,7 +186,7 @@ describe("a leader that others may take for gone", () => {
   });
 });
 
-test("a leader that is told to stop stays leader until its work has ended", async () => {
+test("a leader that is asked to stop stays leader until its work has ended", async () => {
   const client = new KubeClient(server.transport());
   const options = { client, namespace: "default", name: "lock", identity: "a", clock };
   const stop = new AbortController();

@@ -104,7 +104,7 @@ test("an object that rests is parsed only while it is in use", () =>
   withInformers([{ resting: true, indexes: { value: valueOf } }], async ([informer], client) => {
     const changes: Change<ConfigMap>[] = [];
     const parsed = parsedIn(informer);
-    // The latest few events are remembered, whoever uses them.
+    // The latest few events are remembered for all users of them.
     for (let i = 0; i < 40; i++)
       await client.create(resources.configMaps, {
         metadata: { name: `other-${i}`, namespace: "default" },

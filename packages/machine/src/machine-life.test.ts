@@ -309,7 +309,7 @@ test("a container whose liveness probe fails is restarted", async () => {
   await eventually(async () => {
     expect((await getPod(machine.client)).status?.containerStatuses?.[0]?.restartCount).toBe(1);
   });
-  // Events are written beside all that.
+  // Events are written in addition to all that.
   await eventually(async () => {
     const { items } = await machine.client.list(resources.events, { namespace: "default" });
     expect(items.map(({ reason }) => reason)).toEqual(
@@ -372,7 +372,7 @@ test("a container that ignores SIGTERM gets the grace period of the probe it fai
   await machine.client.delete(resources.pods, target("p"), { gracePeriodSeconds: 0 });
 });
 
-test("init containers run one after the other; a sidecar runs beside, and ends with the Pod's own", async () => {
+test("init containers run one after the other; a sidecar runs alongside, and ends with the Pod's own", async () => {
   const machine = await startMachine();
   const { registry, client } = machine;
   const image = await registry.push("app:1", { "app/main.cjs": idle }, command);

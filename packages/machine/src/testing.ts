@@ -99,7 +99,7 @@ export interface TestMachine {
   restartNode(): MachineNode;
 }
 
-/** What `kube-root-ca.crt` holds: nobody connects here. */
+/** What `kube-root-ca.crt` holds: nothing connects here. */
 const rootCa = "no certificate";
 
 /** A whole machine: API server, controllers, a registry, and a node that runs real processes. */

@@ -205,7 +205,7 @@ describe("owners share", () => {
     }
   };
 
-  test("dead letters: who has the most loses the oldest, and nobody's events are refused for them", async () => {
+  test("dead letters: who has the most loses the oldest, and no other events are refused for them", async () => {
     const limits = { maxBytes: 4 * mebibyte, maxDeadBytes: 2 * mebibyte };
     const queue = await open(limits);
     const [greedy, other, small] = await Promise.all([

@@ -41,7 +41,7 @@ describe("questions", () => {
     expect(references().at(-1)).toBe("b/1");
   });
 
-  test("that nobody has any more are not asked", async () => {
+  test("that no Function has any more are not asked", async () => {
     for (const user of ["a/1", "a/2", "a/3"]) ask(user);
     lookups.forget("a/3");
     await answer("a/1");

@@ -24,7 +24,7 @@ describe("a reference is", () => {
     ["a light tag", "light", () => shop.commits.first],
     ["an annotated tag, as its commit", "v1.0", () => shop.commits.first],
     [
-      "a tag by its full name, even with a branch beside it",
+      "a tag by its full name, even with a branch of the same name",
       "refs/tags/main",
       () => shop.commits.first,
     ],

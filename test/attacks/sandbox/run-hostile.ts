@@ -1,5 +1,5 @@
 /**
- * Runs the hostile program in a sandbox of this process's user, beside a Pod that is its victim, and prints what it
+ * Runs the hostile program in a sandbox of this process's user, next to a Pod that is its victim, and prints what it
  * has got. A program of its own, so that it can be run as any user: `run-hostile.ts <process|oci> <directory>`.
  */
 import { once } from "node:events";

@@ -1,4 +1,4 @@
-/** Clause 10.1 of docs/runtime-contract.md: an instance that is told to end loses no request. */
+/** Clause 10.1 of docs/runtime-contract.md: an instance that is asked to end loses no request. */
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type IncomingMessage, request } from "node:http";
@@ -103,7 +103,7 @@ async function ask(url: string, more: Record<string, string> = {}) {
   let body = "";
   for await (const chunk of answer as AsyncIterable<Buffer>) body += chunk.toString();
   const { connection } = answer.headers;
-  // The server would keep it: nobody asks on it again.
+  // The server would keep it: no request comes on it again.
   outgoing.destroy();
   return { status: answer.statusCode, connection, body };
 }

@@ -40,7 +40,7 @@ export function factsOf(view: View): Facts {
   }
   for (const [key, count] of events) facts[key] = count;
   for (const [key, list] of shown) {
-    // Pods of one owner have one role: they are told apart by how they are, not by their names.
+    // Pods of one owner have one role: they are distinguished by how they are, not by their names.
     const sorted = list.map((each) => JSON.stringify(each)).sort();
     for (const [index, text] of sorted.entries())
       facts[sorted.length > 1 ? `${key}#${index}` : key] = JSON.parse(text);

@@ -30,7 +30,7 @@ export class Roles {
     let text = JSON.stringify(value);
     const longestFirst = [...this.#roles].sort(([a], [b]) => b.length - a.length);
     for (const [name, role] of longestFirst) text = text.replaceAll(name, role);
-    // Roles of Pods are told by names in which the hash of their ReplicaSet stands.
+    // Roles of Pods are recognized by names in which the hash of their ReplicaSet stands.
     for (const [name, role] of longestFirst) text = text.replaceAll(name, role);
     text = text
       .replaceAll(uuid, "<uid>")

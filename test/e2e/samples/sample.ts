@@ -1,6 +1,6 @@
 import { type Answer, type CallOptions } from "../../support/calls.ts";
 
-/** A Function as somebody brings it, and what it answers. */
+/** A Function as a user brings it, and what it answers. */
 export interface Sample {
   is: string;
   name: string;

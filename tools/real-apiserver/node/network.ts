@@ -23,7 +23,7 @@ export const clusterDns = "10.96.0.10";
 
 const lines = 64;
 
-/** Takes the first of the lines 10.200.0.0/30, 10.200.0.4/30, ... that nobody uses. */
+/** Takes the first of the lines 10.200.0.0/30, 10.200.0.4/30, ... that is free. */
 export async function connect(first: BackgroundProcess): Promise<NodeNetwork> {
   const taken = await command("ip", ["-4", "-o", "address", "show"]);
   for (let index = 0; index < lines; index++) {

@@ -169,7 +169,7 @@ async function answersDns(client: KubeClient): Promise<boolean> {
   return (status?.readyReplicas ?? 0) > 0;
 }
 
-/** The log goes with the directory, so its end is told with the error. */
+/** The log goes with the directory, so its end is reported with the error. */
 async function explained(
   one: BackgroundProcess,
   signal: AbortSignal,

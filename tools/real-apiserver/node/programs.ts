@@ -62,7 +62,7 @@ address = "${containerdSocket}"
 
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "${pauseImage}"
-# Without CAP_SYS_RESOURCE nobody may make a process less likely to be ended than himself.
+# Without CAP_SYS_RESOURCE a process may make no other one less likely to be ended than itself.
 restrict_oom_score_adj = true
 
 [plugins."io.containerd.grpc.v1.cri".cni]

@@ -4,7 +4,7 @@ import { whyNoNode } from "./requirements.ts";
 afterEach(() => void vi.unstubAllEnvs());
 
 test.runIf(process.platform === "linux" && process.getuid?.() === 0)(
-  "a machine without the programs of a node is told which packages have them",
+  "a machine without the programs of a node gets the names of the packages that have them",
   () => {
     vi.stubEnv("PATH", "/nowhere");
     expect(whyNoNode()).toContain("containerd runc iptables iproute2 util-linux");

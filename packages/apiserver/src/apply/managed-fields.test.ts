@@ -157,7 +157,7 @@ describe("server-side apply", () => {
     expect(live.spec).toEqual(containers({ name: "b", image: "2" }, { name: "c", image: "1" }));
   });
 
-  test("an item that somebody else has added to stays with what is theirs", () => {
+  test("an item to which another manager has added stays with the fields of that manager", () => {
     let live = apply(undefined, "one", containers({ name: "a", image: "1" }));
     live = apply(live, "two", containers({ name: "a", tty: true }));
     live = apply(live, "one", {});
@@ -251,7 +251,7 @@ describe("sets of fields", () => {
         const differing = pathsOf(union(union(added, modified), removed)).filter((path) =>
           path.startsWith(".spec"),
         );
-        // Empty containers are nobody's.
+        // Empty containers have no owner.
         expect(
           differing.filter(
             (path) => !/^(?:\.spec|.*\.(?:template|spec|nodeSelector|containers|env))$/.test(path),

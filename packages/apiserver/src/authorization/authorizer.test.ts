@@ -163,7 +163,7 @@ describe("a refusal says who cannot do what, where", () => {
   });
 });
 
-describe("nobody gives away more than they have", () => {
+describe("users cannot grant more than they have", () => {
   const owner = { name: "owner", groups: ["system:authenticated"] };
   const reading = { apiGroups: [""], resources: ["configmaps"], verbs: ["get"] };
   const bindings = `${rbac}/namespaces/default/rolebindings`;

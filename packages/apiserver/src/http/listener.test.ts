@@ -90,9 +90,9 @@ const as = (user?: string) => ({
 
 test.each([
   ["an administrator", "admin", 200],
-  ["somebody without rights", "guest", 403],
-  ["somebody without a certificate", undefined, 401],
-  ["somebody with a certificate of another authority", "forged", 401],
+  ["a user without rights", "guest", 403],
+  ["a client without a certificate", undefined, 401],
+  ["a client with a certificate of another authority", "forged", 401],
 ])("%s is answered %s with %d", async (_, user, code) => {
   const answer = await ask(as(user));
   expect(answer.code).toBe(code);

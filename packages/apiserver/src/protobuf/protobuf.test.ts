@@ -133,7 +133,7 @@ describe("an unexpected body", () => {
   });
 });
 
-test("a value of a wrong type is told when it is written", () => {
+test("writing a value of a wrong type names the value", () => {
   const pod = { apiVersion: "v1", kind: "Pod", spec: { containers: [{ name: 7 }] } };
   expect(() => encodeProtobuf(pod)).toThrow(
     "writing core/v1.Container in protobuf: name is of type number, not always string",

@@ -162,7 +162,7 @@ describe("defaults", () => {
   });
 });
 
-test("fields that nobody knows are pruned, except where they are preserved", () => {
+test("unknown fields are pruned, except where they are preserved", () => {
   const schema: Schema = {
     type: "object",
     properties: {

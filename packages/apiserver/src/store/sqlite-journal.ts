@@ -48,7 +48,7 @@ export const storeFile = (dataDir: string): string => path.join(dataDir, "state.
  * before it: of the log only its last transaction may ever be torn.
  *
  * Every row carries a checksum, and the rows together a sum, so that reading notices what SQLite itself
- * does not look for; a mark beside it says what has been acknowledged, so that a log that was taken away is missed.
+ * does not look for; a mark next to it says what has been acknowledged, so that a log that was taken away is missed.
  * Throws a `DamagedStoreError` then.
  */
 export class SqliteJournal {

@@ -145,7 +145,7 @@ describe("what is no AdmissionReview", () => {
   });
 });
 
-test("the configurations ask about Functions only, not about their status, and refuse when nobody answers", () => {
+test("the configurations ask about Functions only, not about their status, and refuse when no webhook answers", () => {
   const [mutating, validating] = admissionConfigurations({
     caBundle: "Q0E=",
     url: "https://127.0.0.1:1234",

@@ -60,7 +60,7 @@ test("a review converts every object, and a missing GitRepository is named", asy
 });
 
 test.each(["{}", "no JSON", '{"request":{"uid":"1"}}'])("%s is no review", async (body) => {
-  const client = new KubeClient(() => Promise.reject(new Error("nobody asks")));
+  const client = new KubeClient(() => Promise.reject(new Error("no request is expected")));
   const admission = createAdmission(settings, client);
   const request = new Request("https://webhook/convert", { method: "POST", body });
   expect((await admission.fetch(request)).status).toBe(400);

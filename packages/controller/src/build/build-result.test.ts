@@ -152,7 +152,7 @@ describe("a build", () => {
     );
   });
 
-  test("that wrote much is told by its end, in whole lines", () => {
+  test("that wrote much is reported by its end, in whole lines", () => {
     const output = Array.from({ length: 500 }, (_, line) => `line ${line}`).join("\n");
     const result = buildResult(jobOf(), [buildPodOf(ended(1, output))]);
     const message = result.kind === "refused" ? result.message : "";

@@ -62,7 +62,7 @@ class Functions {
 }
 
 describe("build slots", () => {
-  test("never give more places than there are, keep the order, and forget nobody", () => {
+  test("never give more places than there are, keep the order, and forget no build", () => {
     const step = fc.record({
       of: fc.nat(11),
       does: fc.constantFrom("come", "leave", "show", "finish"),

@@ -170,7 +170,7 @@ describe("a new Function", () => {
     );
   });
 
-  test("on a runtime that is not installed is told which ones are", async () => {
+  test("on a runtime that is not installed names the installed ones", async () => {
     await platform.apply("hello", { runtime: "python312" });
     await platform.condition(
       "hello",

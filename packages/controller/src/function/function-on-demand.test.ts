@@ -234,7 +234,7 @@ describe("traffic to revisions from the time as a Deployment", () => {
     await edit("two", "2");
   });
 
-  test("restores them from the history, beside the Configuration's own", async () => {
+  test("restores them from the history, next to the Configuration's own", async () => {
     await platform.apply("dice", {
       ...traffic(1),
       scaleConfig: { minReplicas: 0, maxReplicas: 4 },

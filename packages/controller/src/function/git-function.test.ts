@@ -156,7 +156,7 @@ describe("the server is asked", () => {
     await expect.poll(lookUps).toBe(2);
   });
 
-  test("never, when the Function says so, unless somebody asks", async () => {
+  test("never, when the Function says so, unless a user asks", async () => {
     const off = { [annotations.gitCheckInterval]: "off" };
     await apply("hello", {}, { annotations: off });
     await platform.condition("hello", "ConfigurationReady", "SourceUpdated");
@@ -239,7 +239,7 @@ describe("what fails", () => {
     await platform.condition("hello", "ConfigurationReady", "SourceUpdated");
   });
 
-  test("for a reference that is not there is not asked again, until somebody asks", async () => {
+  test("for a reference that is not there is not asked again, until a user asks", async () => {
     await apply("hello", { reference: "later" });
     const words = 'Stop reconciliation, reason: reference not found: "later"';
     await platform.condition("hello", "ConfigurationReady", "SourceUpdateFailed", words);

@@ -4,7 +4,7 @@ import { Informer, KubeClient, resources } from "@spry/kube";
 import { expect, test } from "vitest";
 import { LatestFunctions } from "./latest-functions.ts";
 
-test("what was written counts until the cache has it, and is not kept beside it", async () => {
+test("what was written counts until the cache has it, and is not kept next to it", async () => {
   const api = await createApiServer({ dataDir: ":memory:" });
   const stop = new AbortController();
   try {

@@ -126,7 +126,7 @@ describe("Pods that do not get ready", () => {
     else expect(problem).toBeUndefined();
   });
 
-  test("several: the one that waiting does not solve is told", () => {
+  test("several: the one that waiting does not solve is reported", () => {
     const unplaced: Pod = {
       ...podOf({ ready: true }),
       status: { conditions: [{ type: "PodScheduled", status: "False", message: "0/1 nodes" }] },

@@ -163,7 +163,7 @@ describe("a push", () => {
     expect(answer.status).toBe(413);
   });
 
-  test("of another kind is answered, and wakes nobody", async () => {
+  test("of another kind is answered, and wakes no Function", async () => {
     for (const body of [
       '{"zen":"Keep it logically awesome."}',
       "no JSON",

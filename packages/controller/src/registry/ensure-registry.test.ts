@@ -60,7 +60,7 @@ describe("the Secrets by which an installation's own images are pulled", () => {
     ["that are not there", undefined],
     ["without a docker configuration", { other: encode("x") }],
     ["with one that is none", { ".dockerconfigjson": encode("7") }],
-  ])("%s are told", async (_, data) => {
+  ])("%s are reported", async (_, data) => {
     if (data)
       await client.create(resources.secrets, { metadata: { namespace, name: "mine" }, data });
     expect(await ensure()).toMatchObject({

@@ -24,7 +24,7 @@ describe("the Secret of a registry", () => {
     await platform.until("the finalizer", async () => (await finalizers())?.length);
     expect(await finalizers()).toEqual([registryFinalizer]);
     expect((await secret(namespace))?.metadata.finalizers).toBeUndefined();
-    // Somebody else's finalizer shows that the model outlives its copies.
+    // Another program's finalizer shows that the model outlives its copies.
     const other = { metadata: { finalizers: ["example.com/other", registryFinalizer] } };
     await platform.client.patch(resources.secrets, { namespace: base, name }, other);
     await remove();
@@ -45,7 +45,7 @@ describe("the Secret of a registry", () => {
     expect(await secret(namespace)).toBeDefined();
   });
 
-  test("waits for nobody where nobody would see to it", async () => {
+  test("does not wait where no controller would act", async () => {
     const held = { metadata: { finalizers: [registryFinalizer] } };
     const { platform, secret, finalizers, remove } = await start(false);
     await platform.client.patch(resources.secrets, { namespace: base, name }, held);

@@ -316,7 +316,7 @@ describe("a cluster with Serverless objects", () => {
     await expect.poll(() => state("default"), patience).toMatch(/^Warning True internal/);
   });
 
-  test("a Secret that chooses another registry for all is told, and what comes of it", async () => {
+  test("a Secret that chooses another registry for all is reported, with its consequences", async () => {
     await create("default", { dockerRegistry: { enableInternal: true } });
     await expect.poll(() => state("default"), patience).toMatch(/^Ready True internal/);
     const chosen = { namespace, name: "serverless-registry-config" };

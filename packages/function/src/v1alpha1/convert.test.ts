@@ -118,7 +118,7 @@ test("without a number of replicas it is one", () => {
   expect(toV1alpha2(old({})).spec).toEqual({ source: { inline: { source: "code" } }, replicas: 1 });
 });
 
-test("conditions are told in both", () => {
+test("conditions are reported in both", () => {
   const conditions = [{ type: "Running", status: "True", reason: "DeploymentReady", message: "" }];
   const fn = { ...current({}), status: { conditions, commit: "abc" } } as Function;
   expect(toV1alpha1(fn).status).toEqual({ conditions, commit: "abc" });

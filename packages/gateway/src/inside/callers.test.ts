@@ -121,7 +121,7 @@ test.each<[what: string, spec: Spec, namespace?: string]>([
   ["of other Pods", { podSelector: { matchLabels: { app: "b" } } }],
   ["of another namespace", { podSelector: {} }, "shop"],
   ["for what Pods call", { podSelector: {}, policyTypes: ["Egress"] }],
-])("a policy %s keeps nobody away", async (_, spec, namespace) => {
+])("a policy %s keeps no caller away", async (_, spec, namespace) => {
   await policy(spec, namespace);
   expect(await everyone()).toEqual(all);
 });

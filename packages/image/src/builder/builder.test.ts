@@ -11,7 +11,7 @@ import { temporaryDirectory } from "../testing/registry.ts";
 import { readSource } from "./function-source.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
-// Installers, beside whatever else the machine does.
+// Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 120_000 });
 
 const handler = "module.exports = { main: () => 1 };";

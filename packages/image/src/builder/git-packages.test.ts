@@ -10,7 +10,7 @@ import { given, write } from "../testing/build.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
-// Installers, beside whatever else the machine does.
+// Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 120_000 });
 
 const wants = (spec: string) => ({

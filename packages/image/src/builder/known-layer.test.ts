@@ -12,7 +12,7 @@ import {
 import { given } from "../testing/build.ts";
 import { startNpmRegistry } from "../testing/npm-registry.ts";
 
-// Installers, beside whatever else the machine does.
+// Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 120_000 });
 
 const withGreeting = {

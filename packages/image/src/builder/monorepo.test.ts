@@ -9,7 +9,7 @@ import { startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 import { parseMonorepo } from "./monorepo.ts";
 
-// Installers, beside whatever else the machine does.
+// Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 120_000 });
 
 const packages = Object.fromEntries(

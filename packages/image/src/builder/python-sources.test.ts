@@ -12,7 +12,7 @@ import { messageOf, UserError } from "./user-error.ts";
 const version = pythonOnThisMachine();
 const secret = "secret-token";
 
-// Installers, beside whatever else the machine does.
+// Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 240_000 });
 
 async function givenPrivate(sources: Record<string, Buffer>, requirements: string) {

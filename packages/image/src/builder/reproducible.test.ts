@@ -11,7 +11,7 @@ import { startNpmRegistry } from "../testing/npm-registry.ts";
 import { pythonOnThisMachine, startPythonIndex } from "../testing/python-index.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 
-// Installers, beside whatever else the machine does.
+// Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 120_000 });
 
 const isRoot = process.getuid?.() === 0;

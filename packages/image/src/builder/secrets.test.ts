@@ -137,7 +137,7 @@ describe("credentials", () => {
     expect(everything + lines.join("\n")).not.toContain("secret-token");
   });
 
-  // Installers, beside whatever else the machine does.
+  // Installers run here, at the same time as the rest of the tests.
   vi.setConfig({ testTimeout: 120_000 });
 
   test.skipIf(!version)(

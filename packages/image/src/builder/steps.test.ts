@@ -16,7 +16,7 @@ import { builderEnvironment, type Files, given, write } from "../testing/build.t
 import { type NpmPackage, startNpmRegistry } from "../testing/npm-registry.ts";
 import { temporaryDirectory } from "../testing/registry.ts";
 
-// Installers, beside whatever else the machine does.
+// Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 120_000 });
 
 const token = "npm_Zx81Qspectrum48k";

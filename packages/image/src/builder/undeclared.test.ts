@@ -11,7 +11,7 @@ import { type SourceFile } from "./function-source.ts";
 import { undeclaredIn } from "./undeclared.ts";
 import { messageOf, UserError } from "./user-error.ts";
 
-// Installers, beside whatever else the machine does.
+// Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 120_000 });
 
 const answering = (text: string, manifest: NpmPackage["manifest"] = {}): NpmPackage => ({

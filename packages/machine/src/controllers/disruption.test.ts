@@ -55,7 +55,7 @@ test("an eviction is refused while the budget is spent, and allowed again when P
   await client.create(resources.podDisruptionBudgets, budgetOf({ minAvailable: 1 }));
   await eventually(async () => expect(await statusOf(client)).toMatchObject({ currentHealthy: 2 }));
   const [first, second] = (await podsOf(client, "web")).map(({ metadata }) => metadata.name ?? "");
-  // Tried out only: nothing is charged, nobody goes.
+  // Tried out only: nothing is charged, no Pod is evicted.
   expect(await evict(client, first ?? "", "?dryRun=All")).toMatchObject({ status: "Success" });
   expect(await statusOf(client)).toMatchObject({ disruptionsAllowed: 1 });
   expect(await evict(client, first ?? "")).toMatchObject({ status: "Success" });

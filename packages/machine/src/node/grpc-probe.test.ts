@@ -50,7 +50,7 @@ test.for([
   },
 );
 
-test("a gRPC probe of a port where nobody listens, or nobody answers, fails", async () => {
+test("a gRPC probe of a port where nothing listens, or nothing answers, fails", async () => {
   expect(await runProbe({ grpc: { port: 1 } }, target)).toMatchObject({ success: false });
   const silent = (await import("node:net")).createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));

@@ -173,7 +173,7 @@ test("images of one repository share what has not changed of a large last layer,
   expect(readFileSync(path.join(two.rootDir, "app/main.cjs"), "utf8")).toBe("two");
 });
 
-test("an image that nobody has used for a day is removed, with the layers that only it had", async () => {
+test("an image that has not been used for a day is removed, with the layers that only it had", async () => {
   const { dir, registry, store, clock } = await openStore();
   const used = await store.pull(await registry.push("used:1", { "app/main.cjs": "1" }), someone);
   const unused = await store.pull(

@@ -104,7 +104,7 @@ test("a log that grows is rotated and bounded, and who follows it misses no line
 });
 
 test.each([
-  { name: "a log that grows too fast is told of once", gapMs: 0, floods: 1 },
+  { name: "a log that grows too fast is reported once", gapMs: 0, floods: 1 },
   { name: "one that takes its time is not", gapMs: 11_000, floods: 0 },
 ])("$name", async ({ gapMs, floods }) => {
   const clock = new ManualClock();

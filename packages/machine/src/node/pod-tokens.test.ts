@@ -30,7 +30,7 @@ test("a Pod's token is made anew before it expires, and kept until then", async 
   expect(second).not.toBe(first);
   expect(await tokens.token({ audience: "vault" })).not.toBe(second);
 
-  // Nobody issues any more: the last one is used as long as it is good.
+  // No more are issued: the last one is used as long as it is good.
   await client.delete(resources.pods, { namespace, name: "p" }, { gracePeriodSeconds: 0 });
   now += 850_000;
   expect(await tokens.token({ expirationSeconds: 1000 })).toBe(second);

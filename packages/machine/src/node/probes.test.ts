@@ -81,7 +81,7 @@ test.each<{ name: string; probe: Probe; success: boolean; message?: RegExp }>([
   },
   { name: "TCP by name", probe: { tcpSocket: { port: "http" } }, success: true },
   {
-    name: "TCP where nobody listens",
+    name: "TCP where nothing listens",
     probe: { tcpSocket: { port: 1 } },
     success: false,
     message: /ECONNREFUSED/,

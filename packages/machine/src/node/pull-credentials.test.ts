@@ -54,7 +54,7 @@ test.for([
   expect([found?.username, found?.password]).toEqual([username, password]);
 });
 
-test("a ServiceAccount's Secrets count for Pods that name none; what is missing is told", async () => {
+test("a ServiceAccount's Secrets count for Pods that name none; what is missing is reported", async () => {
   const account = await pullCredentials(client, podWith({ serviceAccountName: "builder" }));
   expect(account?.find("old.example", "x")).toMatchObject({ username: "old" });
   expect(await pullCredentials(client, podWith({}))).toBeUndefined();

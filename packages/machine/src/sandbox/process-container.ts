@@ -286,7 +286,7 @@ export class ProcessContainer implements SandboxContainer {
     return exec;
   }
 
-  /** Where a command is run beside the program; undefined as long as only helpers run. */
+  /** Where a command is run next to the program; undefined as long as only helpers run. */
   #execPlace(): ExecPlace | undefined {
     const { cwd, env } = this.#context;
     const confined = this.#confined;

@@ -318,7 +318,7 @@ describe.each(kinds)("$kind", ({ opener }) => {
     expect(usage?.memoryBytes).toBeGreaterThan(10e6);
   });
 
-  test("a command is run beside the container, for so long and no longer", async () => {
+  test("a command is run next to the container, for so long and no longer", async () => {
     const { sandbox } = await openSandbox();
     const place = await sandbox.openPod(pod);
     onTestFinished(() => place.close());

@@ -137,7 +137,7 @@ export function conformance(driver: Driver): void {
       await queue.close();
     });
 
-    test("may have a time before which nobody gets them", async () => {
+    test("may have a time before which they are not delivered", async () => {
       const { queue, consumer } = await withConsumer();
       const notBefore = Date.now() + 400;
       await queue.append([message("a", "later", { notBefore }), message("a", "now")]);
@@ -220,7 +220,7 @@ export function conformance(driver: Driver): void {
       await queue.close();
     });
 
-    test("that orders by a name which every object has, or fails at each message, harms nobody", async () => {
+    test("that orders by a name which every object has, or fails at each message, harms no other", async () => {
       const { queue, consumer } = await withConsumer();
       const named = await queue.consumer("named", { subjects: ["a"], orderBy: "constructor" });
       const wrong = [5] as unknown as NonNullable<ConsumerOptions["filter"]>;

@@ -33,7 +33,7 @@ const enforced: [string, object[], object][] = [
     pod(),
   ],
   [
-    "defaults beside what is given",
+    "defaults next to what is given",
     [container({ default: { cpu: "1", memory: "1Gi" } })],
     pod(sized({ cpu: "100m" })),
   ],

@@ -21,7 +21,7 @@ export interface Answer {
   status?: number;
   text?: string;
   delayMs?: number;
-  /** The request is told in the refusal, without what differs from call to call. */
+  /** The refusal quotes the request, without what differs from call to call. */
   echo?: boolean;
 }
 

@@ -15,7 +15,7 @@ interface Hook {
   [field: string]: unknown;
 }
 
-/** Cases run beside each other: a configuration is for the namespace of its case alone. */
+/** Cases run in parallel: a configuration is for the namespace of its case alone. */
 function configuration(kind: "Mutating" | "Validating", hooks: Hook[]): Step {
   const webhooks = hooks.map(({ answer = allowed, ...rest }, index) => ({
     name: `hook-${index}.spry.invalid`,
@@ -145,9 +145,9 @@ const answers: [string, Answer, ("Mutating" | "Validating")?][] = [
 ];
 
 const reachable: [string, object][] = [
-  ["nobody listens", { clientConfig: { url: "https://127.0.0.1:1/x" } }],
+  ["nothing listens", { clientConfig: { url: "https://127.0.0.1:1/x" } }],
   [
-    "nobody listens, ignored",
+    "nothing listens, ignored",
     { clientConfig: { url: "https://127.0.0.1:1/x" }, failurePolicy: "Ignore" },
   ],
   ["the authority is unknown", { clientConfig: { url: clientConfig(allowed).url } }],

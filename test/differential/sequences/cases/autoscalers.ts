@@ -221,7 +221,7 @@ export const autoscalers: Sequence[] = [
       },
     },
   ].map((metric) => ({
-    name: `autoscaler by ${metric.type} metrics that nobody serves`,
+    name: `autoscaler by ${metric.type} metrics that are not served`,
     quietMs,
     steps: [
       workload(1, using("10m")),

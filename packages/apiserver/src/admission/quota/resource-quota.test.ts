@@ -87,7 +87,7 @@ test.each([
   }
 }); // prettier-ignore
 
-test("what somebody has written to be used holds while nothing is deleted", async () => {
+test("usage that a client has written holds while nothing is deleted", async () => {
   await enforce({ configmaps: "1" });
   const status = { used: { configmaps: "3" } };
   await client.patch(resources.resourceQuotas, quota, { status }, { subresource: "status" });

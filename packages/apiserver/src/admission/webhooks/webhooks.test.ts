@@ -257,7 +257,7 @@ test("a webhook is reached through its Service, whose name its certificate is fo
 test.each([
   ["absent", async () => {}, 'service "hook" not found'],
   ["without endpoints", () => serviceWith(undefined), 'no endpoints available for service "hook"'],
-])("a Service that is %s is told", async (_, prepare, problem) => {
+])("the error names a Service that is %s", async (_, prepare, problem) => {
   await prepare();
   await validating(throughService);
   await expect(created()).rejects.toThrow(

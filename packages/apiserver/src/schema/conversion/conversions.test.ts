@@ -148,7 +148,7 @@ test("a watch tells changes in its version, in their order", async () => {
   ]);
 });
 
-test("a webhook that cannot convert is told, and nothing is stored", async () => {
+test("the error names a webhook that cannot convert, and nothing is stored", async () => {
   failure = "no rods today";
   await expect(create("a", 3)).rejects.toThrow(
     "conversion webhook for example.com/v1, Kind=Rod failed: no rods today",

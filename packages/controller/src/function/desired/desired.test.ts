@@ -97,7 +97,7 @@ describe("the Deployment", () => {
     });
   });
 
-  test("never has fewer Pods than wished while it rolls out", () => {
+  test("never has fewer Pods than desired while it rolls out", () => {
     expect(deploymentOf().spec!.strategy!.rollingUpdate!.maxUnavailable).toBe(0);
   });
 
@@ -171,7 +171,7 @@ describe("the build Job", () => {
     });
   });
 
-  test("is told everything by arguments, with the registry as builders reach it", () => {
+  test("gets everything by arguments, with the registry as builders reach it", () => {
     const { args, image } = jobOf().spec!.template.spec!.containers[0]!;
     const flags = Object.fromEntries(
       args!.flatMap((arg, index) => (index % 2 === 0 ? [[arg, args![index + 1]]] : [])),

@@ -13,7 +13,7 @@ import { type Wheel } from "../../testing/wheels.ts";
 import { withoutLogins } from "../secrets.ts";
 import { messageOf, UserError } from "../user-error.ts";
 
-// Installers, beside whatever else the machine does.
+// Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 240_000 });
 
 const version = pythonOnThisMachine();

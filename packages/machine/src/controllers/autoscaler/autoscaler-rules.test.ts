@@ -156,7 +156,7 @@ describe("which samples count", () => {
   });
 });
 
-describe("from wish to step", () => {
+describe("from the desired count to the step", () => {
   const spec = {
     minReplicas: 1,
     maxReplicas: 20,
@@ -186,7 +186,7 @@ describe("from wish to step", () => {
     expect(nextReplicas(paced, 5, 20, history, 16 * second).replicas).toBe(10);
   });
 
-  test("the count shrinks only to the highest wish of the last five minutes", () => {
+  test("the count shrinks only to the highest desired count of the last five minutes", () => {
     const history = fresh();
     expect(nextReplicas(spec, 6, 6, history, 0).replicas).toBe(6);
     expect(nextReplicas(spec, 6, 2, history, 60 * second)).toMatchObject({
@@ -201,7 +201,7 @@ describe("from wish to step", () => {
     { wish: 50, current: 18, replicas: 20, reason: "TooManyReplicas" },
     { wish: 0, current: 1, replicas: 1, reason: "TooFewReplicas" },
   ])(
-    "$wish wished for stays within the bounds: $replicas",
+    "a desired count of $wish stays within the bounds: $replicas",
     ({ wish, current, replicas, reason }) => {
       const unhurried = { ...spec, behavior: { scaleDown: { stabilizationWindowSeconds: 0 } } };
       expect(nextReplicas(unhurried, current, wish, fresh(), 0)).toMatchObject({

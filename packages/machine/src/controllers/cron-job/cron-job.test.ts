@@ -191,7 +191,7 @@ test("a new schedule counts from its next time", async () => {
   await eventually(async () => expect(await jobs()).toEqual([jobAt("10:12")]));
 });
 
-test("a Job that somebody made from it is not counted as one of its times", async () => {
+test("a Job that a user made from it is not counted as one of its times", async () => {
   const { client, cronJob, pass } = await startCluster();
   const { metadata, spec } = await client.create(resources.cronJobs, cronJobOf({}));
   // As `kubectl create job --from=cronjob/tick` does.

@@ -161,7 +161,7 @@ test("a failure that the policy ignores is replaced, and not counted", async () 
   await eventually(async () => expect(await last(client)).toMatchObject({ type: "Complete" }));
 });
 
-test("a Job that somebody else manages is left alone", async () => {
+test("a Job that another controller manages is left alone", async () => {
   const client = await startCluster();
   await startJob(client, { managedBy: "example.com/queue" });
   await client.create(resources.jobs, {

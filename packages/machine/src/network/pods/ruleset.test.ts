@@ -52,7 +52,7 @@ describe("what a NetworkPolicy lets through", () => {
       { "10.244.0.20": ["ip saddr { 10.244.0.30 }"] },
     ],
     [
-      "Pods that no selector finds: nobody",
+      "Pods that no selector finds: none",
       "ingress",
       {
         ...toWeb,
