@@ -67,10 +67,6 @@ export class HostLink {
       `route add default via ${block.host} dev host0`,
     ];
     await this.inRouter("ip -batch - && echo 1 > /proc/sys/net/ipv4/ip_forward", inside);
-    // For the machine's own programs, and for Pods on its network. Another platform may have it already.
-    await runCommand(ip, ["route", "add", serviceNetwork, "via", block.router, "dev", name]).catch(
-      () => {},
-    );
   }
 
   /** A shell's line in the router's namespace. */
@@ -82,7 +78,7 @@ export class HostLink {
 
   /** Lets Pods reach the outside, and nothing reach them. Set again at each start: the machine may have changed. */
   async openMachine(): Promise<void> {
-    const { name, block, nft } = this.#options;
+    const { name, block, ip, nft } = this.#options;
     const turnedOn = this.#forward();
     const others = turnedOn.map((each) => `"${each}"`).join(", ");
     const table = `table ip ${this.#table}`;
@@ -107,6 +103,9 @@ ${table} {
 }
 `;
     await runCommand(nft, ["-f", "-"], rules);
+    // For the machine's own programs, and for Pods on its network. Another platform may have it already.
+    const toServices = [serviceNetwork, "via", block.router, "dev", name];
+    await runCommand(ip, ["route", "add", ...toServices]).catch(() => {});
     await this.#firewall("-I");
   }
 

@@ -4,6 +4,7 @@ import path from "node:path";
 import { type Logger, messageOf } from "@spry/kube";
 import { AddressBlock } from "./address-block.ts";
 import { findProgram, runCommand } from "./commands.ts";
+import { claimNetwork, forgetNetwork, removeAbandonedNetworks } from "./network-owners.ts";
 import { HostLink, namespaceDir, removeStaleTables, routerMac } from "./host-link.ts";
 
 export interface PodNetworkOptions {
@@ -60,6 +61,13 @@ export class PodNetwork {
     await removeStaleTables(nft);
     const hash = createHash("sha256").update(dataDir).digest();
     const name = nameOf(hash);
+    await claimNetwork(name);
+    await removeAbandonedNetworks(name, (other) => {
+      log.info({ network: other }, "removing what a platform that has ended has left");
+      return new PodNetwork(other, new AddressBlock(0), { ip, nft }, log).close();
+    }).catch((error: unknown) =>
+      log.warn({ error: messageOf(error) }, "removing what platforms have left failed"),
+    );
     const block = await freeBlock(ip, name, hash.readUInt16BE(8));
     const network = new PodNetwork(name, block, { ip, nft }, log);
     if (!network.#host.isUp) {
@@ -149,6 +157,7 @@ export class PodNetwork {
     clearTimeout(this.#refill);
     await this.#filling?.catch(() => {});
     await this.#removeAll();
+    forgetNetwork(this.#name);
   }
 
   async #removeAll(): Promise<void> {

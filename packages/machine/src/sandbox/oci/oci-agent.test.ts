@@ -1,5 +1,7 @@
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import path from "node:path";
@@ -154,6 +156,8 @@ describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
       return log.trim().split(" ")[1];
     });
 
+    // Another platform leaves a network alone that Pods are in.
+    await (await openOciSandbox({ dataDir: temporaryDirectory() })).close();
     const sandbox = await openOciSandbox({ dataDir });
     onTestFinished(() => sandbox.close());
     const [recovered, ...others] = await sandbox.recover();
@@ -171,6 +175,32 @@ describe.skipIf(why !== "")(`an agent that was killed${why}`, () => {
     expect(await container.exited).toMatchObject({ exitCode: 7 });
     await recovered?.sandbox.close();
     await eventually(() => expect(leftovers(dataDir)).toEqual([]));
+  });
+
+  test("without Pods has left a network, which the next platform of the machine removes", async () => {
+    const program = `
+      import { openOciSandbox } from ${JSON.stringify(path.join(import.meta.dirname, "oci-sandbox.ts"))};
+      setInterval(() => {}, 1000);
+      await openOciSandbox({ dataDir: process.env.DATA_DIR });
+      console.log("open");`;
+    const dataDir = realpathSync(temporaryDirectory());
+    const agent = spawn(process.execPath, ["--input-type=module", "-e", program], {
+      env: { DATA_DIR: dataDir, PATH: process.env["PATH"] },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(agent.stdout, "data");
+    const hash = createHash("sha256").update(dataDir).digest("hex");
+    const left = () =>
+      ["/sys/class/net", "/run/netns"].flatMap((place) =>
+        readdirSync(place).filter((name) => name.startsWith(`spry-${hash.slice(0, 8)}`)),
+      );
+    expect(left()).not.toEqual([]);
+    const ended = once(agent, "exit");
+    agent.kill("SIGKILL");
+    await ended;
+    const next = await openOciSandbox({ dataDir: temporaryDirectory() });
+    onTestFinished(() => next.close());
+    expect(left()).toEqual([]);
   });
 });
 
