@@ -8,6 +8,7 @@ import { DevRunner } from "./dev-runner.ts";
 import { startCollector } from "./events.ts";
 import { createFrontServer } from "./front-server.ts";
 import { openNeighbours } from "./neighbours.ts";
+import { Programs } from "./programs.ts";
 import { type Project } from "../project/project.ts";
 import { UserError } from "../user-error.ts";
 
@@ -31,12 +32,13 @@ export async function runQuietly(
     gateway: undefined,
   });
   let failure: string | undefined;
-  const runner = await DevRunner.start({
+  const programs = new Programs(report);
+  const runner = new DevRunner({
     open,
+    programOf: (runtime) => programs.of(runtime),
     scratch,
     namespace,
     publisher: collector.url,
-    neighbours,
     client: undefined,
     inspect: undefined,
     report,
@@ -50,12 +52,14 @@ export async function runQuietly(
       onCrash: report,
     },
   });
+  await runner.start(neighbours);
   const stopAll = async (server: Server) => {
     server.closeAllConnections();
     server.close();
     await runner.close();
     neighbours.close();
     collector.close();
+    programs.close();
     rmSync(scratch, { recursive: true, force: true });
   };
   process.on("exit", () => runner.session.kill());
