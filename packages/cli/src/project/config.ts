@@ -42,7 +42,8 @@ export interface MemberConfig extends Omit<ProjectConfig, "name" | "namespace" |
   directory?: string;
 }
 
-const maxBytes = 1024 * 1024;
+/** Of a configuration. */
+export const maxBytes = 1024 * 1024;
 
 /** A configuration, and which files it is about. */
 export interface FoundConfig {
@@ -62,14 +63,13 @@ export interface ConfigFile {
   at: (keys: readonly string[]) => string;
 }
 
-/** The `spry.yaml` of a directory; undefined where it has none. Throws a UserError that names file and line. */
-export function readConfigFile(directory: string): ConfigFile | undefined {
+/** The `spry.yaml` of a directory; undefined where it has none. Throws a UserError that names file, as `shown`, and line. */
+export function readConfigFile(directory: string, shown = configName): ConfigFile | undefined {
   const file = path.join(directory, configName);
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found) return undefined;
-  if (found.size > maxBytes) throw new UserError(`${shownPath(file)} is larger than 1 MiB`);
+  if (found.size > maxBytes) throw new UserError(`${shown} is larger than 1 MiB`);
   const text = readFileSync(file, "utf8");
-  const shown = shownPath(file);
   return {
     config: parseConfig(text, shown),
     at: (keys) => `${placeIn(shown, text, keys)}: ${keys.join(".")}`,

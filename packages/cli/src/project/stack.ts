@@ -4,6 +4,7 @@ import path from "node:path";
 import { isInside } from "../inside.ts";
 import { UserError } from "../user-error.ts";
 import {
+  maxBytes,
   type ConfigFile,
   type FoundConfig,
   type MemberConfig,
@@ -25,8 +26,9 @@ export function readStack(directory: string): Stack | undefined {
   const place = path.join(directory, configName);
   // Most files are about one Function, and are read by `readConfig`.
   const found = statSync(place, { throwIfNoEntry: false });
-  if (!found?.isFile() || !hasFunctions.test(readFileSync(place, "utf8"))) return undefined;
-  const file = readConfigFile(directory);
+  if (!found?.isFile() || found.size > maxBytes) return undefined;
+  if (!hasFunctions.test(readFileSync(place, "utf8"))) return undefined;
+  const file = readConfigFile(directory, shownPath(place));
   if (!file?.config.functions) return undefined;
   const { name, functions, ...common } = file.config;
   if (name !== undefined)
