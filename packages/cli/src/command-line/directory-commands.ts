@@ -69,7 +69,9 @@ export function addDirectoryCommands(program: Command): void {
 
   program
     .command("import <file>")
-    .description("write a spry.yaml from a func.yaml, a stack.yml or a config.yaml")
+    .description(
+      "write a spry.yaml from a func.yaml, a stack.yml (also of several Functions) or a config.yaml",
+    )
     .option("--force", "overwrite a spry.yaml")
     .action(async (file, options) =>
       (await import("../commands/import.ts")).importConfig(file, options),
@@ -84,7 +86,7 @@ export function addDirectoryCommands(program: Command): void {
 
   program
     .command("deploy [dirs...]")
-    .description("make directories Functions, and follow them until they run")
+    .description("deploy directories as Functions, and follow them until they run")
     .option("--function <name>", "only this one of several in spry.yaml (repeatable)", collect)
     .option("--name <name>", "name of the Function (default: spry.yaml's, or the directory's)")
     .option("--no-wait", "return as soon as the Function is stored")
