@@ -119,6 +119,39 @@ describe("spry deploy", () => {
   });
 });
 
+test("spry test runs the tests of each directory, while all of them run", async () => {
+  const asking = (name: string, expected: string) => `const assert = require("node:assert");
+require("node:test").test("${name} answers", async () => {
+  assert.equal(await (await fetch(process.env.SPRY_URL)).text(), "${expected}");
+  assert.match(process.env.SPRY_URL_MAIL, /^http:/);
+});
+`;
+  const dir = write("tested", {
+    ...shop,
+    "orders/orders.test.js": asking("orders", answer),
+    "stock/stock.test.js": asking("stock", "stock all-own"),
+  });
+  const spry = path.join(root, "packages/cli/bin/spry.mjs");
+  const good = await run(process.execPath, [spry, "test", dir]);
+  expect(good).toMatchObject({ code: 0 });
+  for (const name of ["orders", "stock"]) expect(good.stdout).toContain(`${name} answers`);
+  expect(good.stderr).not.toContain("mail:");
+  write("tested", { "orders/orders.test.js": asking("orders", "something else") });
+  const bad = await run(process.execPath, [spry, "test", dir]);
+  expect(bad).toMatchObject({ code: 1, stdout: expect.stringContaining("stock answers") });
+});
+
+test("the directory of an ejected Function is that of its name", async () => {
+  const dir = write("ejected", shop);
+  expect(await platform.spry(["deploy", dir, "--function", "stock"])).toMatchObject({ code: 0 });
+  const to = path.join(home, "out");
+  expect(await platform.spry(["eject", "stock", "--source", dir, "--dir", to])).toMatchObject({
+    code: 0,
+  });
+  expect(readFileSync(path.join(to, "function/handler.js"), "utf8")).toBe(saying("stock"));
+  await platform.k("delete function stock");
+});
+
 describe("spry dev", () => {
   const start = async (...args: string[]) => {
     const env = { XDG_CACHE_HOME: path.join(home, "cache"), KUBECONFIG: "/nonexistent" };

@@ -7,6 +7,7 @@ import { Chosen, untilQuit } from "../dev/keys.ts";
 import { DevEvents, type DevOutput } from "../dev/output.ts";
 import { portsFrom } from "../dev/ports.ts";
 import { Programs } from "../dev/programs.ts";
+import { startAll } from "../dev/start-all.ts";
 import { watchSettings } from "../dev/settings-watch.ts";
 import { DevTerminal } from "../dev/terminal.ts";
 import { type EndSignal, exitCodeOf, untilInterrupted } from "../interruption.ts";
@@ -99,7 +100,7 @@ async function runUntilEnd(
       );
       all.push(opened);
     }
-    const starting = startAll(all, { options, programs, targets });
+    const starting = startAll(all, { targets, programs, named: options.neighbour });
     starting.catch(() => {});
     const neighbours = await Promise.race([starting, interrupted]);
     // What has been started by then ends with this process (`process-guard.ts`).
@@ -129,28 +130,6 @@ function outputsOf(targets: readonly Target[], output: DevOutput): DevOutput[] {
   if (targets.length === 1) return [output];
   const names = targets.map(({ name }) => name);
   return names.map((name) => output.of(name, names));
-}
-
-/** All at once; returns which others they can call. */
-async function startAll(
-  all: readonly DevFunction[],
-  {
-    options,
-    programs,
-    targets,
-  }: { options: DevOptions; programs: Programs; targets: readonly Target[] },
-): Promise<string[]> {
-  const isAlone = all.length === 1;
-  // Before any code is compiled, which is done with the same tool.
-  for (const { found } of targets)
-    if (!(found instanceof UserError)) await programs.of(found.runtime).catch(() => {});
-  const own = all.map(({ name, namespace }) => `${name}.${namespace}`);
-  const siblings = isAlone
-    ? []
-    : all.map(({ url }, index) => `${own[index]}=${url.replace("localhost", "127.0.0.1")}`);
-  const named = [...siblings, ...(options.neighbour ?? [])];
-  const found = await Promise.all(all.map((each) => each.start(named, isAlone)));
-  return [...new Set(found.flat())].filter((name) => isAlone || !own.includes(name));
 }
 
 /** A file for each `spry.yaml` with several Functions. */
