@@ -26,7 +26,8 @@ export async function startSpryDev(args: string[], env: NodeJS.ProcessEnv): Prom
   child.stderr.on("data", (chunk: Buffer) => (output += chunk.toString()));
   const end = () => endChild(child, "SIGINT");
   for (;;) {
-    const url = /(?:at |"url":")(http:[^\s"]+)/.exec(output)?.[1];
+    // Of several Functions the first one's.
+    const url = /(?:at |"url":"|^ +1 +\S+ +)(http:[^\s"]+)/m.exec(output)?.[1];
     if (url)
       return { child, url: url.replace("localhost", "127.0.0.1"), output: () => output, end };
     if (hasEnded(child)) throw new Error(`spry dev ended:\n${output}`);

@@ -2,6 +2,8 @@
 import { configSchema } from "../../packages/cli/src/project/schema.ts";
 import { code, generatedFrom, item, paragraph } from "./markdown.ts";
 
+const { functions } = configSchema.properties;
+
 interface Field {
   type?: string | readonly string[];
   enum?: readonly unknown[];
@@ -22,6 +24,22 @@ scale: { min: 1, max: 5 }
 profile: M
 `;
 
+const severalExample = `runtime: nodejs24
+env:
+  LOG_LEVEL: info
+functions:
+  orders: # in the directory orders
+    scale: { max: 5 }
+  mail:
+    directory: workers
+    handler: mail.ts
+  reports:
+    directory: workers
+    handler: reports.ts
+    schedules:
+      - { name: nightly, cron: "0 3 * * *" }
+`;
+
 export function spryYaml(): string {
   return `${[
     generatedFrom("the schema (packages/cli/src/project/schema.ts)"),
@@ -33,6 +51,15 @@ export function spryYaml(): string {
     `\`\`\`yaml\n${example}\`\`\``,
     "## Keys",
     fieldsOf(configSchema).join("\n"),
+    "## Several Functions",
+    paragraph(
+      "`spry deploy` deploys all of them, at most four at a time, and `spry dev` runs them all; `--function NAME` chooses. The directory of one of them, " +
+        "named alone, is that Function, with the same settings: it has no `spry.yaml` of its own.",
+    ),
+    `\`\`\`yaml\n${severalExample}\`\`\``,
+    fieldsOf({
+      properties: { directory: functions.additionalProperties.properties.directory },
+    }).join("\n"),
   ].join("\n\n")}\n`;
 }
 

@@ -45,7 +45,8 @@ export async function followUntilRunning(
   let last: Function | undefined;
   let isRead = false;
   progress.waitFor(name, waitingFor(prefix, words["ConfigurationReady"] ?? ""));
-  progress.whenInterrupted(stillGoing(options));
+  // Where several are followed, the sentence is about all of them.
+  if (prefix === "") progress.whenInterrupted(stillGoing(options));
   try {
     for await (const current of versionsOf(client, options, timeout)) {
       last = current;

@@ -25,11 +25,12 @@ export function addDirectoryCommands(program: Command): void {
     );
 
   program
-    .command("dev [dir]")
-    .description("run a directory as on the platform, and the new code at each save")
+    .command("dev [dirs...]")
+    .description("run directories as on the platform, and the new code at each save")
+    .option("--function <name>", "only this one of several in spry.yaml (repeatable)", collect)
     .option(
       "-p, --port <port>",
-      "port on 127.0.0.1, 0: any free one (default: 3000, or a free one)",
+      "port on 127.0.0.1, and those after it for several; 0: any free one (default: 3000, or a free one)",
       port,
     )
     .option("--inspect [port]", "open the debugger's port (Node.js: 9229, Python: 5678)")
@@ -48,8 +49,8 @@ export function addDirectoryCommands(program: Command): void {
       collect,
     )
     .option("--json", "report what happens as objects, one a line, for programs")
-    .action(async (dir, _options, command) =>
-      (await import("../commands/dev.ts")).dev(dir ?? ".", command.optsWithGlobals()),
+    .action(async (dirs, _options, command) =>
+      (await import("../commands/dev.ts")).dev(dirs, command.optsWithGlobals()),
     );
 
   program
@@ -68,7 +69,9 @@ export function addDirectoryCommands(program: Command): void {
 
   program
     .command("import <file>")
-    .description("write a spry.yaml from a func.yaml, a stack.yml or a config.yaml")
+    .description(
+      "write a spry.yaml from a func.yaml, a stack.yml (also of several Functions) or a config.yaml",
+    )
     .option("--force", "overwrite a spry.yaml")
     .action(async (file, options) =>
       (await import("../commands/import.ts")).importConfig(file, options),
@@ -82,16 +85,17 @@ export function addDirectoryCommands(program: Command): void {
     .action(async (dir, args) => (await import("../commands/test.ts")).test(dir ?? ".", args));
 
   program
-    .command("deploy [dir]")
-    .description("make a directory a Function, and follow it until it runs")
+    .command("deploy [dirs...]")
+    .description("deploy directories as Functions, and follow them until they run")
+    .option("--function <name>", "only this one of several in spry.yaml (repeatable)", collect)
     .option("--name <name>", "name of the Function (default: spry.yaml's, or the directory's)")
     .option("--no-wait", "return as soon as the Function is stored")
     .option("--timeout <seconds>", "how long to follow the Function", seconds, 300)
     .option("--force-conflicts", "take over fields that another manager owns")
     .option("--registry <url>", "where this machine reaches the cluster's registry")
     .option("--json", "report the progress as objects, one a line, for programs")
-    .action(async (dir, _options, command) =>
-      (await import("../commands/deploy.ts")).deploy(dir ?? ".", command.optsWithGlobals()),
+    .action(async (dirs, _options, command) =>
+      (await import("../commands/deploy.ts")).deploy(dirs, command.optsWithGlobals()),
     );
 
   program

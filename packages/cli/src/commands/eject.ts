@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { dump } from "js-yaml";
 import { type Function, runtimeOf } from "@spry/function";
@@ -9,6 +9,7 @@ import { kymaFilesOf } from "../kyma/config-yaml.ts";
 import { runtimeFilesOf } from "../platform/runtime-files.ts";
 import { listSource } from "../project/files.ts";
 import { shownPath } from "../project/shown-path.ts";
+import { readMember, readStack } from "../project/stack.ts";
 import { UserError } from "../user-error.ts";
 import { writeFiles } from "../write-files.ts";
 
@@ -30,6 +31,7 @@ export async function eject(name: string, options: EjectOptions): Promise<void> 
       "choose another directory with --dir, or overwrite files with --force",
     );
   const app = options.targetAppName ?? name;
+  const source = options.source && directoryOf(options.source, name);
   const files: Record<string, string | Buffer> = {
     Dockerfile: dockerfile(fn),
     ...Object.fromEntries(
@@ -39,14 +41,14 @@ export async function eject(name: string, options: EjectOptions): Promise<void> 
       ]),
     ),
     "README.md": readme(app),
-    ...functionFiles(fn, options.source),
+    ...functionFiles(fn, source),
   };
   const runtime = await runtimeFilesOf(runtimeOf(fn));
   for (const file of runtime.files)
     if ("content" in file)
       files[`runtime/${file.path.replace(/^usr\/src\/app\//, "")}`] = Buffer.from(file.content);
   writeFiles(root, files);
-  if (options.source) copySource(options.source, path.join(root, "function"));
+  if (source !== undefined) copySource(source, path.join(root, "function"));
   console.log(
     `${shownPath(root)} has the Function's code, its runtime, a Dockerfile and manifests; README.md says how to use them.`,
   );
@@ -68,8 +70,15 @@ function functionFiles(fn: Function, source: string | undefined): Record<string,
   };
 }
 
+/** Of a directory with several Functions: the files of the one with this name. */
+function directoryOf(source: string, name: string): string {
+  const root = path.resolve(source);
+  if (!statSync(root, { throwIfNoEntry: false })?.isDirectory() || !readStack(root)) return root;
+  return readMember(root, name).directory;
+}
+
 function copySource(source: string, target: string): void {
-  for (const { path: name, file } of listSource(path.resolve(source)).files) {
+  for (const { path: name, file } of listSource(source).files) {
     const place = path.join(target, name);
     mkdirSync(path.dirname(place), { recursive: true });
     copyFileSync(file, place);

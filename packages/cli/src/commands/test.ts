@@ -4,34 +4,79 @@ import { constants } from "node:os";
 import path from "node:path";
 import { endOnInterrupt, type EndSignal, untilInterrupted } from "../interruption.ts";
 import { runQuietly } from "../dev/quiet-runner.ts";
-import { openProject, type Project } from "../project/project.ts";
+import { type Project } from "../project/project.ts";
+import { projectOf, targetsOf } from "../project/targets.ts";
 import { npmCli } from "../platform/npm-cli.ts";
 import { UserError } from "../user-error.ts";
 
-/** Runs a directory's tests against it; the exit code is theirs. `args` are passed on to the runner of the tests. */
+/** The Functions of one directory, and what runs its tests. */
+interface Suite {
+  functions: [Project, ...Project[]];
+  command: [string, ...string[]];
+}
+
+/**
+ * Runs a directory's tests against it; the exit code is theirs. Several Functions all run meanwhile, and the tests of their directories
+ * one after the other. `args` are passed on to the runner of the tests.
+ */
 export async function test(directory: string, args: readonly string[]): Promise<void> {
-  const project = openProject(directory);
-  const [command, ...own] = commandOf(project);
-  const { namespace = "default" } = project.config;
+  const targets = targetsOf([directory]);
+  const suites = suitesOf(targets.map(projectOf));
   const restore = endOnInterrupt(() => console.error("interrupted: the tests were not run"));
-  const run = await runQuietly(() => openProject(directory), {
-    namespace,
-    report: (line) => console.error(line),
-  });
+  const run = await runQuietly(targets, (line) => console.error(line));
   restore();
   // Ctrl-C also reaches the tests: this command ends when they do.
   const interrupted = untilInterrupted();
-  let code: number;
+  let signalled: EndSignal | undefined;
+  void interrupted.then((signal) => (signalled = signal));
+  let code = 0;
   try {
-    code = await finish(command, [...own, ...args], {
-      cwd: project.root,
-      env: { ...process.env, PATH: withOwnNode(process.env["PATH"]), SPRY_URL: run.url },
-      interrupted,
-    });
+    for (const { functions, command } of suites) {
+      const [{ root, name }] = functions;
+      if (signalled) break;
+      if (targets.length > 1) console.error(`${functions.map((each) => each.name).join(", ")}:`);
+      const [program, ...own] = command;
+      const variables = { ...variablesOf(run.urls), SPRY_URL: run.urls[name] };
+      const result = await finish(program, [...own, ...args], {
+        cwd: root,
+        env: { ...process.env, PATH: withOwnNode(process.env["PATH"]), ...variables },
+        interrupted,
+      });
+      code ||= result;
+    }
   } finally {
     await run.stop();
   }
   process.exit(code);
+}
+
+/** `SPRY_URL_ORDERS`, and so on. */
+const variablesOf = (urls: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(urls).map(([name, url]) => [
+      `SPRY_URL_${name.toUpperCase().replaceAll("-", "_")}`,
+      url,
+    ]),
+  );
+
+/** Of several directories those that have tests; at least one. */
+function suitesOf(projects: readonly Project[]): Suite[] {
+  const roots = [...new Set(projects.map(({ root }) => root))];
+  const suites: Suite[] = [];
+  let lacking: UserError | undefined;
+  for (const root of roots) {
+    const [first, ...others] = projects.filter((each) => each.root === root);
+    if (!first) continue;
+    try {
+      const elsewhere = roots.filter((each) => isBelow(root, each));
+      suites.push({ functions: [first, ...others], command: commandOf(first, elsewhere) });
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      lacking ??= error;
+    }
+  }
+  if (suites.length === 0 && lacking) throw lacking;
+  return suites;
 }
 
 /** `node` in a script of package.json is the Node.js that runs the Function: an older one finds no tests in TypeScript. */
@@ -65,21 +110,27 @@ function finish(
   });
 }
 
-/** The directory's own script, or the default of its language. */
-function commandOf({ root, runtime }: Project): [string, ...string[]] {
+/** The directory's own script, or the default of its language. `elsewhere`: directories whose tests are others'. */
+function commandOf(
+  { root, runtime }: Project,
+  elsewhere: readonly string[],
+): [string, ...string[]] {
   if (runtime.language === "python") return pythonTests(root);
   const script = testScript(root);
   if (script) return [process.execPath, npmCli(), "test", "--silent", "--"];
   const files = globSync("**/*.test.{js,mjs,cjs,ts,mts}", {
     cwd: root,
     exclude: (name) => name === "node_modules",
-  });
+  }).filter((file) => !elsewhere.some((each) => isBelow(each, path.join(root, file))));
   if (files.length > 0) return [process.execPath, "--test", ...files];
   throw new UserError(
     "this directory has no tests",
     'write one in handler.test.ts (its address is in SPRY_URL), or set "test" in the scripts of package.json',
   );
 }
+
+/** Of a directory below the tests' own. */
+const isBelow = (directory: string, file: string): boolean => file.startsWith(directory + path.sep);
 
 function testScript(root: string): string | undefined {
   const file = path.join(root, "package.json");

@@ -1,5 +1,6 @@
 /** Keeps a session in step with its directory: what a saved file means, and what then has to be done. */
 import path from "node:path";
+import { type Runtime } from "@spry/function";
 import { messageOf, type KubeClient } from "@spry/kube";
 import { BuildError } from "@spry/image";
 import { listSource, type SourceList } from "../project/files.ts";
@@ -8,21 +9,25 @@ import { compile, goesBeyondTypes, needsCompiling } from "../project/compile.ts"
 import { hasBuildScript, type Project } from "../project/project.ts";
 import { CompiledHook } from "./compiled-hook.ts";
 import { configName } from "../project/schema.ts";
+import { shownPath } from "../project/shown-path.ts";
 import { UserError } from "../user-error.ts";
 import { isManifest, type Packages, providePackages, writeResolveHook } from "./dependencies.ts";
 import { environmentFor } from "./environment.ts";
 import { type Neighbours } from "./neighbours.ts";
-import { type RuntimeProgram, runtimeProgram } from "./runtime-program.ts";
+import { type RuntimeProgram } from "./runtime-program.ts";
 import { Session, type SessionEvents, type SessionPlan } from "./session.ts";
 import { SourceWatch } from "./watch-source.ts";
 
 export interface DevRunnerOptions {
   /** Looks at the directory, again after each change of its settings. */
   open: () => Project;
+  /** The runtime, which several Functions share. */
+  programOf: (runtime: Runtime) => Promise<RuntimeProgram>;
+  /** Directory of a `spry.yaml` with several Functions, if it is not this one's own: its `.env` is for all of them. */
+  above?: string | undefined;
   scratch: string;
   namespace: string;
   publisher: string;
-  neighbours: Neighbours;
   client: KubeClient | undefined;
   /** Port of the debugger, and whether to wait for one. */
   inspect: { port: number | undefined; wait: boolean } | undefined;
@@ -33,15 +38,16 @@ export interface DevRunnerOptions {
 }
 
 const settleMs = 5;
-const defaultInspectPorts = { nodejs: 9229, python: 5678 };
+export const defaultInspectPorts = { nodejs: 9229, python: 5678 };
 
 export class DevRunner {
   readonly session: Session;
-  #project: Project;
+  #project: Project | undefined;
   #packages: Packages | undefined;
-  readonly #program: RuntimeProgram;
+  #program: RuntimeProgram | undefined;
+  #neighbours: Neighbours | undefined;
   readonly #options: DevRunnerOptions;
-  readonly #watch: SourceWatch;
+  #watch: SourceWatch | undefined;
   readonly #compiled: CompiledHook;
   /** Files that changed since the last preparation. */
   readonly #changed = new Set<string>();
@@ -49,59 +55,59 @@ export class DevRunner {
   /** What runs is made of the files. */
   #isCompiled = false;
 
-  private constructor(
-    options: DevRunnerOptions,
-    project: Project,
-    source: SourceList,
-    program: RuntimeProgram,
-    session: Session,
-  ) {
+  constructor(options: DevRunnerOptions) {
     this.#options = options;
-    this.#project = project;
-    this.#program = program;
-    this.session = session;
+    this.session = new Session(options.events, options.scratch);
     this.#compiled = new CompiledHook(options.scratch);
-    this.#watch = new SourceWatch(project.root, source, (file) => this.#onChange(file));
   }
 
   /** Makes everything ready and loads the code. A directory that cannot be run at all is a UserError. */
-  static async start(options: DevRunnerOptions): Promise<DevRunner> {
-    const project = options.open();
-    const source = listSource(project.root);
-    const program = await runtimeProgram(project.runtime, options.scratch, options.report);
-    const empty: SessionPlan = {
-      launch: { command: program.command, args: [program.script], env: {} },
-      root: project.root,
-      env: {},
-      isInspected: false,
-    };
-    const session = new Session(empty, options.events, options.scratch);
-    const runner = new DevRunner(options, project, source, program, session);
-    await runner.#prepare();
-    return runner;
+  async start(neighbours: Neighbours): Promise<void> {
+    this.#neighbours = neighbours;
+    await this.#start();
   }
 
-  get project(): Project {
+  async #start(): Promise<void> {
+    const project = this.#options.open();
+    const source = listSource(project.root);
+    this.#program = await this.#options.programOf(project.runtime);
+    this.#project = project;
+    this.#watch = new SourceWatch(project.root, source, (file) => this.#onChange(file));
+    await this.#prepare(project);
+  }
+
+  /** Undefined until it has been started. */
+  get project(): Project | undefined {
     return this.#project;
   }
 
-  /** Loads everything again. */
+  /** Loads everything again; starts what could not be started before. */
   restart(): void {
     this.#changed.add(configName);
     this.#prepareAgain();
   }
 
+  /** Requests are answered with an error until the next `restart`. */
+  fail(error: UserError | BuildError): void {
+    const wayOut = error instanceof UserError ? error.wayOut : undefined;
+    const [summary = "", ...rest] = error.message.split("\n");
+    const details = [...rest, ...(wayOut ? [wayOut] : [])].join("\n");
+    this.session.fail({ summary, details, ...(wayOut !== undefined && { wayOut }) });
+  }
+
   async close(): Promise<void> {
-    this.#watch.close();
+    this.#watch?.close();
     await this.session.close();
     if (this.#isCompiled) await (await import("esbuild")).stop();
   }
 
   #onChange(file: string): void {
+    // Of several Functions it says which are concerned (`settings-watch.ts`).
+    if (file === configName && this.#options.above !== undefined) return;
     this.#options.onChange?.(file);
     this.#changed.add(file);
     const isSettings = file === configName || file === ".env" || isManifest(file);
-    const place = path.join(this.#project.root, file);
+    const place = path.join(this.#project?.root ?? "", file);
     const isCompiled = this.#isCompiled || goesBeyondTypes({ path: file, file: place });
     if (isSettings || isCompiled || this.#preparing || !this.#packages) this.#prepareAgain();
     else void this.session.restart();
@@ -109,47 +115,63 @@ export class DevRunner {
 
   #prepareAgain(): void {
     this.session.hold();
-    this.#preparing ??= this.#prepare().finally(() => {
+    const project = this.#project;
+    this.#preparing ??= (project ? this.#prepare(project) : this.#startAgain()).finally(() => {
       this.#preparing = undefined;
       if (this.#changed.size > 0) this.#prepareAgain();
     });
   }
 
-  async #prepare(): Promise<void> {
+  async #startAgain(): Promise<void> {
+    this.#changed.clear();
+    try {
+      await this.#start();
+    } catch (error) {
+      if (!(error instanceof UserError || error instanceof BuildError)) throw error;
+      this.fail(error);
+    }
+  }
+
+  async #prepare(before: Project): Promise<void> {
     // A save can be several writes.
     await new Promise((resolve) => setTimeout(resolve, settleMs));
     this.#changed.clear();
     try {
-      const before = this.#project.runtime.name;
-      this.#project = this.#options.open();
-      if (this.#project.runtime.name !== before)
+      const project = this.#options.open();
+      if (project.runtime.name !== before.runtime.name)
         throw new UserError(
-          `the runtime is now ${this.#project.runtime.name}`,
+          `the runtime is now ${project.runtime.name}`,
           "end spry dev and start it again",
         );
-      const source = listSource(this.#project.root);
-      this.#packages = await providePackages(this.#project, source, {
-        bin: this.#program.bin,
+      if (project.root !== before.root)
+        throw new UserError(
+          `the Function's directory is now ${shownPath(project.root)}`,
+          "end spry dev and start it again",
+        );
+      this.#project = project;
+      const source = listSource(project.root);
+      this.#packages = await providePackages(project, source, {
+        bin: this.#programNow().bin,
         report: this.#options.report,
         isInspected: this.#options.inspect !== undefined,
       });
-      await this.#compile(source);
-      const plan = await this.#plan(this.#packages);
+      await this.#compile(project, source);
+      const plan = await this.#plan(project, this.#packages);
       // Something else has been saved meanwhile, and is prepared next.
       if (this.#changed.size > 0) return;
       await this.session.restart(plan);
     } catch (error) {
       if (!(error instanceof UserError || error instanceof BuildError)) throw error;
-      if (this.#changed.size > 0) return;
-      const wayOut = error instanceof UserError ? error.wayOut : undefined;
-      const [summary = "", ...rest] = error.message.split("\n");
-      const details = [...rest, ...(wayOut ? [wayOut] : [])].join("\n");
-      this.session.fail({ summary, details, ...(wayOut !== undefined && { wayOut }) });
+      if (this.#changed.size === 0) this.fail(error);
     }
   }
 
-  async #compile({ files }: SourceList): Promise<void> {
-    const project = this.#project;
+  #programNow(): RuntimeProgram {
+    if (!this.#program) throw new Error("the runner was not started");
+    return this.#program;
+  }
+
+  async #compile(project: Project, { files }: SourceList): Promise<void> {
     this.#isCompiled = needsCompiling(project, files);
     if (!this.#isCompiled) return this.#compiled.use(undefined);
     try {
@@ -162,23 +184,25 @@ export class DevRunner {
     }
   }
 
-  async #plan(packages: Packages): Promise<SessionPlan> {
-    const { scratch, namespace, publisher, client, neighbours, inspect, report } = this.#options;
-    const { root, runtime } = this.#project;
+  async #plan(project: Project, packages: Packages): Promise<SessionPlan> {
+    const { scratch, namespace, publisher, client, inspect, report } = this.#options;
+    const { root, runtime } = project;
+    const { bin, command, script } = this.#programNow();
     const isPython = runtime.language === "python";
     const modules = packages.kind === "cache" ? packages.modules : undefined;
-    const own = await environmentFor(this.#project, {
+    const own = await environmentFor(project, {
       namespace,
       scratch,
-      bin: this.#program.bin,
+      bin,
+      above: this.#options.above,
       publisher,
       modules,
       inspect: inspect && inspectText(runtime.language, inspect),
       client,
       report,
     });
-    const env = { ...own, ...neighbours.env(isPython ? undefined : (own["NODE_OPTIONS"] ?? "")) };
-    const { command, script } = this.#program;
+    const options = isPython ? undefined : (own["NODE_OPTIONS"] ?? "");
+    const env = { ...own, ...this.#neighbours?.env(options) };
     const hooks = [
       ...(modules && !isPython ? [writeResolveHook(scratch, root, modules)] : []),
       ...(this.#isCompiled ? [this.#compiled.file] : []),

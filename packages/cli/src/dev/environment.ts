@@ -8,6 +8,8 @@ import { functionOf, type Project } from "../project/project.ts";
 
 export interface EnvironmentOptions {
   namespace: string;
+  /** Directory with a `.env` for several Functions, before that of the Function's own. */
+  above?: string | undefined;
   /** Directory for `HOME` and `TMPDIR`. */
   scratch: string;
   /** Directory with the interpreter. */
@@ -33,7 +35,8 @@ export async function environmentFor(
 ): Promise<Record<string, string>> {
   const { namespace, scratch, bin, publisher, modules, inspect } = options;
   const fn = functionOf(project, namespace, { inline: { source: "" } });
-  const local = readDotEnv(project.root);
+  const { above = project.root } = options;
+  const local = { ...readDotEnv(above), ...readDotEnv(project.root) };
   const own = await resolved(fn, local, options);
   fn.spec.env = Object.entries(own).map(([name, value]) => ({ name, value }));
   const { resources: amounts } = resolveResources(

@@ -11,10 +11,21 @@ export interface AnsweredRequest {
   ms: number;
 }
 
+/** One of several Functions that run. */
+export interface Listed {
+  name: string;
+  url: string;
+  isLoaded: boolean;
+}
+
 export interface DevOutput {
+  /** For one of several Functions, which are all in `names`. */
+  of(name: string, names: readonly string[]): DevOutput;
   begin(name: string, runtime: string): void;
   /** It listens. `isLoaded`: false while the code cannot be loaded. */
   ready(found: { url: string; ms: number; isLoaded: boolean }): void;
+  /** All of several listen. */
+  allReady(functions: readonly Listed[], ms: number): void;
   /** A file has been saved; its path in the directory. */
   changed(file: string): void;
   /** New code answers. */
@@ -35,8 +46,18 @@ const maxLineLength = 64 * 1024;
 
 /** One object a line on standard output; docs/local-development.md describes them. */
 export class DevEvents implements DevOutput {
+  /** Of one of several Functions: each object names it. */
+  readonly #name: string | undefined;
   #about = {};
   readonly #open = { stdout: "", stderr: "" };
+
+  constructor(name?: string) {
+    this.#name = name;
+  }
+
+  of(name: string): DevEvents {
+    return new DevEvents(name);
+  }
 
   begin(name: string, runtime: string): void {
     this.#about = { function: name, runtime };
@@ -45,6 +66,9 @@ export class DevEvents implements DevOutput {
   ready({ url, ms, isLoaded }: { url: string; ms: number; isLoaded: boolean }): void {
     this.#write("ready", { ...this.#about, url, ms, loaded: isLoaded });
   }
+
+  /** Each has said so itself. */
+  allReady(): void {}
 
   changed(file: string): void {
     this.#write("change", { file });
@@ -100,7 +124,8 @@ export class DevEvents implements DevOutput {
   }
 
   #write(event: string, fields: object): void {
-    console.log(JSON.stringify({ time: new Date().toISOString(), event, ...fields }));
+    const about = this.#name === undefined ? {} : { function: this.#name };
+    console.log(JSON.stringify({ time: new Date().toISOString(), event, ...about, ...fields }));
   }
 }
 

@@ -40,11 +40,10 @@ function ask(port: number, headers: Record<string, string>, target = "/") {
 
 /** A front whose Function cannot be loaded: it answers 500 to every caller that it permits. */
 async function front(...allowed: string[]) {
-  const launch = { command: process.execPath, args: [], env: {} };
   const none = () => {};
   const events = { onOutput: none, onReady: none, onFailure: none, onCrash: none };
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-outside-"));
-  const session = new Session({ launch, root: "/", env: {}, isInspected: false }, events, scratch);
+  const session = new Session(events, scratch);
   session.fail({ summary: "reached", details: "" });
   cleanups.push(() => session.close());
   return listening(createFrontServer(session, none, new AllowedHosts(allowed)));

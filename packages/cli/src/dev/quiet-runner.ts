@@ -1,70 +1,105 @@
-/** A directory that runs for another command, such as its tests: without keys and pages. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { AllowedHosts } from "./allowed-hosts.ts";
-import { DevRunner } from "./dev-runner.ts";
-import { startCollector } from "./events.ts";
-import { createFrontServer } from "./front-server.ts";
-import { openNeighbours } from "./neighbours.ts";
-import { type Project } from "../project/project.ts";
+/** Functions that run for another command, such as their tests: without keys and pages. */
+import { type Failure } from "../load-failure.ts";
+import { projectOf, type Target } from "../project/targets.ts";
 import { UserError } from "../user-error.ts";
+import { AllowedHosts } from "./allowed-hosts.ts";
+import { DevFunction } from "./dev-function.ts";
+import { type FailureReport } from "./load-report.ts";
+import { type DevOutput } from "./output.ts";
+import { portsFrom } from "./ports.ts";
+import { Programs } from "./programs.ts";
+import { startAll } from "./start-all.ts";
 
 export interface QuietRun {
-  url: string;
+  /** Of each Function, by its name. */
+  urls: Record<string, string>;
   stop(): Promise<void>;
 }
 
-/** Loads the directory's code and listens on a free port. Throws a UserError when it cannot be loaded. `open`: looks at the directory. */
+/** Loads the Functions' code; each listens on a free port. Throws a UserError when that of one cannot be loaded. */
 export async function runQuietly(
-  open: () => Project,
-  { namespace, report }: { namespace: string; report: (line: string) => void },
+  targets: readonly Target[],
+  report: (line: string) => void,
 ): Promise<QuietRun> {
-  const scratch = mkdtempSync(path.join(tmpdir(), "spry-test-"));
-  const collector = await startCollector(() => {});
-  const neighbours = await openNeighbours({
-    named: [],
-    namespace,
-    scratch,
-    client: undefined,
-    gateway: undefined,
-  });
-  let failure: string | undefined;
-  const runner = await DevRunner.start({
-    open,
-    scratch,
-    namespace,
-    publisher: collector.url,
-    neighbours,
-    client: undefined,
-    inspect: undefined,
-    report,
-    events: {
-      onOutput: (chunk) => process.stderr.write(chunk),
-      onReady: () => {},
-      onFailure: ({ summary }, report) => {
-        if (report) process.stderr.write(report.raw);
-        failure = summary;
-      },
-      onCrash: report,
-    },
-  });
-  const stopAll = async (server: Server) => {
-    server.closeAllConnections();
-    server.close();
-    await runner.close();
-    neighbours.close();
-    collector.close();
-    rmSync(scratch, { recursive: true, force: true });
+  const programs = new Programs(report);
+  const all: DevFunction[] = [];
+  const outputs = targets.map(() => new QuietOutput(report));
+  const stop = async () => {
+    await Promise.all(all.map((each) => each.close()));
+    programs.close();
   };
-  process.on("exit", () => runner.session.kill());
-  if (failure !== undefined) {
-    await stopAll(createServer());
-    throw new UserError(failure, "its tests were not run");
+  process.on("exit", () => all.forEach((each) => each.kill()));
+  try {
+    const listen = portsFrom(0, targets.length === 1);
+    for (const [index, target] of targets.entries()) {
+      const { namespace = "default" } = projectOf(target).config;
+      const opened = await DevFunction.open(
+        {
+          target,
+          namespace,
+          output: outputs[index] ?? new QuietOutput(report),
+          allowed: new AllowedHosts(),
+          cluster: undefined,
+          inspect: undefined,
+          programOf: (runtime) => programs.of(runtime),
+        },
+        listen,
+      );
+      all.push(opened);
+    }
+    await startAll(all, { targets, programs });
+    for (const [index, { failure }] of outputs.entries())
+      if (failure !== undefined) {
+        const name = targets.length === 1 ? "" : `${targets[index]?.name}: `;
+        throw new UserError(name + failure, "its tests were not run");
+      }
+  } catch (error) {
+    await stop();
+    throw error;
   }
-  const server = createFrontServer(runner.session, () => {}, new AllowedHosts([]));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as { port: number };
-  return { url: `http://localhost:${port}/`, stop: () => stopAll(server) };
+  return { urls: Object.fromEntries(all.map(({ name, url }) => [name, url])), stop };
+}
+
+/** What the Functions write, and what is wrong with them. */
+class QuietOutput implements DevOutput {
+  readonly #report: (line: string) => void;
+  failure: string | undefined;
+
+  constructor(report: (line: string) => void) {
+    this.#report = report;
+  }
+
+  failed({ summary }: Failure, report?: FailureReport): void {
+    if (report) process.stderr.write(report.raw);
+    this.failure ??= summary;
+  }
+
+  output(chunk: Buffer): void {
+    process.stderr.write(chunk);
+  }
+
+  note(text: string): void {
+    this.#report(text);
+  }
+
+  problem(text: string): void {
+    this.#report(text);
+  }
+
+  crashed(sentence: string): void {
+    this.#report(sentence);
+  }
+
+  of(): this {
+    return this;
+  }
+
+  begin(): void {}
+  ready(): void {}
+  allReady(): void {}
+  changed(): void {}
+  reloaded(): void {}
+  request(): void {}
+  clear(): void {}
+  stopped(): void {}
 }

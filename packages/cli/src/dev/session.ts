@@ -39,8 +39,16 @@ type State =
   | { kind: "ready"; process: RuntimeProcess }
   | { kind: "failed"; failure: Failure };
 
+/** Until the first `restart`. */
+const noPlan: SessionPlan = {
+  launch: { command: "", args: [], env: {} },
+  root: "",
+  env: {},
+  isInspected: false,
+};
+
 export class Session {
-  #plan: SessionPlan;
+  #plan = noPlan;
   readonly #events: SessionEvents;
   #state: State = { kind: "starting", settled: Promise.resolve() };
   #spare: RuntimeProcess | undefined;
@@ -52,11 +60,11 @@ export class Session {
   #release: () => void = () => {};
   #isClosed = false;
 
-  /** `scratch`: the directory that goes when this process is killed. */
-  constructor(plan: SessionPlan, events: SessionEvents, scratch: string) {
-    this.#plan = plan;
+  /** `scratch`: the directory that goes when this process is killed. Requests wait until the first `restart` or `fail`. */
+  constructor(events: SessionEvents, scratch: string) {
     this.#events = events;
     this.#guard = new ProcessGuard(scratch);
+    this.hold();
   }
 
   /** Lets requests wait until the next `restart` or `fail`: what code needs is being prepared. */

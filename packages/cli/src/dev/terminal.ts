@@ -1,10 +1,10 @@
-/** What `spry dev` prints, and the keys that it listens to. */
+/** What `spry dev` prints. */
 import { styleText } from "node:util";
 import { type Failure } from "../load-failure.ts";
 import { printable, printableLines } from "../printable.ts";
 import { columnsOf, shortened, wrapped } from "../terminal-width.ts";
 import { type FailureReport, restOf } from "./load-report.ts";
-import { type AnsweredRequest, type DevOutput } from "./output.ts";
+import { type AnsweredRequest, type DevOutput, type Listed } from "./output.ts";
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -12,15 +12,52 @@ type Style = Parameters<typeof styleText>[0];
 const styled = (style: Style, text: string): string =>
   styleText(style, text, { stream: process.stdout, validateStream: true });
 
-/** Lines of `spry dev` itself; the Function's own output is printed as it is. */
+/** Of the names of several Functions. */
+const labelStyles = ["cyan", "yellow", "magenta", "green", "blue"] as const;
+const maxLabel = 16;
+const maxLineLength = 64 * 1024;
+
+/** Before each line of one of several Functions. */
+interface Label {
+  text: string;
+  width: number;
+}
+
+/** Lines of `spry dev` itself; the Function's own output is printed as it is, or where several run a line at a time. */
 export class DevTerminal implements DevOutput {
+  readonly #label: Label | undefined;
+  readonly #open = { stdout: "", stderr: "" };
+
+  constructor(label?: Label) {
+    this.#label = label;
+  }
+
+  of(name: string, names: readonly string[]): DevTerminal {
+    const width = Math.min(maxLabel, Math.max(...names.map(({ length }) => length)));
+    const style = labelStyles[names.indexOf(name) % labelStyles.length] ?? "cyan";
+    const text = styled(style, `${shortened(name, width).padEnd(width)} │`);
+    return new DevTerminal({ text: `${text} `, width: width + 3 });
+  }
+
   begin(name: string, runtime: string): void {
-    console.log(`${styled("bold", name)} ${styled("dim", `(${runtime})`)}`);
+    if (this.#label) this.note(`runs on ${runtime}`);
+    else console.log(`${styled("bold", name)} ${styled("dim", `(${runtime})`)}`);
   }
 
   ready({ url, ms, isLoaded }: { url: string; ms: number; isLoaded: boolean }): void {
+    // Of several the list at the end says it.
+    if (this.#label) return;
     if (isLoaded) this.#good(`ready after ${ms} ms at ${url}`);
     else this.note(`waiting for code that can be loaded, at ${url}`);
+  }
+
+  allReady(functions: readonly Listed[], ms: number): void {
+    this.#good(`ready after ${ms} ms`);
+    const width = Math.max(...functions.map(({ name }) => name.length));
+    functions.forEach(({ name, url, isLoaded }, index) => {
+      const state = isLoaded ? "" : `  ${styled("red", "waits for code that can be loaded")}`;
+      this.#write(`  ${String(index + 1).padStart(2)}  ${name.padEnd(width)}  ${url}${state}`);
+    });
   }
 
   /** What becomes of it follows at once. */
@@ -44,14 +81,17 @@ export class DevTerminal implements DevOutput {
   request({ method, path, status, ms }: AnsweredRequest): void {
     const style = status >= 500 ? "red" : status >= 400 ? "yellow" : "green";
     const time = ms < 10 ? ms.toFixed(1) : ms.toFixed(0);
-    const shown = printable(path.length > 48 ? `${path.slice(0, 47)}…` : path);
-    console.log(
+    const shown = printable(shortened(path, 48 - (this.#label?.width ?? 0)));
+    this.#write(
       `${styled("dim", method)} ${shown} ${styled(style, String(status))} ${styled("dim", `${time} ms`)}`,
     );
   }
 
   output(chunk: Buffer, stream: "stdout" | "stderr"): void {
-    process[stream].write(chunk);
+    if (!this.#label) return void process[stream].write(chunk);
+    const lines = (this.#open[stream] + chunk.toString()).split("\n");
+    this.#open[stream] = (lines.pop() ?? "").slice(-maxLineLength);
+    for (const line of lines) process[stream].write(`${this.#label.text}${line}\n`);
   }
 
   note(text: string): void {
@@ -68,45 +108,35 @@ export class DevTerminal implements DevOutput {
 
   stopped(): void {}
 
+  /** Of the terminal, less the label. */
+  #columns(): number | undefined {
+    const columns = columnsOf(process.stdout);
+    return columns && Math.max(columns - (this.#label?.width ?? 0), 20);
+  }
+
   /** Broken where the terminal ends. */
   #print(mark: string, text: string, style: Style): void {
-    const columns = columnsOf(process.stdout);
+    const columns = this.#columns();
     const lines = wrapped(printableLines(text), columns && columns - 2).split("\n");
     const indent = mark === "" ? "" : "  ";
     lines.forEach((line, index) =>
-      console.log((index === 0 ? mark : indent) + styled(style, line)),
+      this.#write((index === 0 ? mark : indent) + styled(style, line)),
     );
   }
 
   /** Not broken: a mark below a line is at its place. */
   #printCode(text: string): void {
-    const columns = columnsOf(process.stdout);
+    const columns = this.#columns();
     const shown = printableLines(text.replaceAll("\t", "  "));
     for (const line of shown === "" ? [] : shown.split("\n"))
-      console.log(`  ${shortened(line, columns && columns - 2)}`);
+      this.#write(`  ${shortened(line, columns && columns - 2)}`);
   }
 
   #good(text: string): void {
-    console.log(`${styled("green", "✔")} ${text}`);
+    this.#write(`${styled("green", "✔")} ${text}`);
   }
-}
 
-/** Calls an action for each key on a terminal; returns what gives the terminal back. `interrupt` is for Ctrl-C. */
-export function listenToKeys(actions: Record<string, () => void>): () => void {
-  const { stdin } = process;
-  if (!stdin.isTTY) return () => {};
-  stdin.setRawMode(true);
-  stdin.resume();
-  const onData = (chunk: Buffer) => {
-    for (const key of chunk.toString()) {
-      const name = key === "\u0003" ? "interrupt" : key === "\u0004" ? "q" : key.toLowerCase();
-      if (Object.hasOwn(actions, name)) actions[name]?.();
-    }
-  };
-  stdin.on("data", onData);
-  return () => {
-    stdin.off("data", onData);
-    stdin.setRawMode(false);
-    stdin.pause();
-  };
+  #write(line: string): void {
+    console.log((this.#label?.text ?? "") + line);
+  }
 }

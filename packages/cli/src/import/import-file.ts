@@ -16,6 +16,44 @@ export interface Imported {
 
 const maxBytes = 1024 * 1024;
 
+/**
+ * Several Functions of a file as one configuration, in its directory; undefined where they cannot be, because they are in different
+ * namespaces. `file`: what they are from.
+ */
+export function asOne(file: string, all: readonly Imported[]): Imported | undefined {
+  const root = path.dirname(path.resolve(file));
+  const [first] = all;
+  const namespace = first?.config.namespace;
+  if (all.some(({ config }) => config.namespace !== namespace)) return undefined;
+  const runtime = first?.config.runtime;
+  const isShared = all.every(({ config }) => config.runtime === runtime);
+  const functions = all.map(({ directory, config }) => {
+    const { name = "", namespace: _all, runtime: own, ...rest } = config;
+    const at = path.relative(root, directory).split(path.sep).join("/") || ".";
+    // What reads the file expects it there.
+    const isExpected = at === name;
+    return [
+      name,
+      {
+        ...(!isExpected && { directory: at }),
+        ...(!isShared && own !== undefined && { runtime: own }),
+        ...rest,
+      },
+    ] as const;
+  });
+  return {
+    directory: root,
+    config: {
+      ...(namespace !== undefined && { namespace }),
+      ...(isShared && runtime !== undefined && { runtime }),
+      functions: Object.fromEntries(functions),
+    },
+    remarks: all.flatMap(({ config, remarks }) =>
+      remarks.map((remark) => `${config.name}: ${remark}`),
+    ),
+  };
+}
+
 /** Throws a UserError for a file that is none of them. */
 export function importFile(file: string): Imported[] {
   const found = statSync(file, { throwIfNoEntry: false });

@@ -10,6 +10,8 @@ interface Schema {
   properties?: Readonly<Record<string, Schema>>;
   additionalProperties?: boolean | Schema;
   propertyNames?: Schema;
+  minProperties?: number;
+  maxProperties?: number;
   items?: Schema;
   anyOf?: readonly Schema[];
 }
@@ -20,6 +22,8 @@ export interface ValueProblem {
   message: string;
   wayOut?: string;
 }
+
+const nameWayOut = "use lower-case letters, digits and hyphens, with a letter first";
 
 /** The first problem; undefined for a value that fits. */
 export function checkValue(
@@ -41,10 +45,7 @@ export function checkValue(
     if (schema.maxLength !== undefined && value.length > schema.maxLength)
       return problem(`must have at most ${schema.maxLength} characters`);
     if (schema.pattern !== undefined && !new RegExp(schema.pattern).test(value))
-      return problem(
-        `is ${shown(value)}`,
-        "use lower-case letters, digits and hyphens, with a letter first",
-      );
+      return problem(`is ${shown(value)}`, nameWayOut);
   }
   if (typeof value === "number" && schema.minimum !== undefined && value < schema.minimum)
     return problem(`must be at least ${schema.minimum}, not ${value}`);
@@ -65,6 +66,12 @@ function checkKeys(
   path: (string | number)[],
 ): ValueProblem | undefined {
   const { properties = {}, additionalProperties = true } = schema;
+  const { minProperties = 0, maxProperties = Infinity } = schema;
+  const count = Object.keys(value).length;
+  if (count < minProperties)
+    return { path, message: "is empty", wayOut: "name something below it, or remove the key" };
+  if (count > maxProperties)
+    return { path, message: `has ${count} keys, at most ${maxProperties}` };
   for (const key of schema.required ?? [])
     if (!Object.hasOwn(value, key)) return { path, message: `needs the key ${key}` };
   for (const [key, item] of Object.entries(value)) {
@@ -76,8 +83,13 @@ function checkKeys(
         message: "is not a known key",
         wayOut: `use one of ${Object.keys(properties).join(", ")}`,
       };
-    if (schema.propertyNames?.pattern && !new RegExp(schema.propertyNames.pattern).test(key))
-      return { path: at, message: "is not a valid name", wayOut: "use letters, digits and _" };
+    if (schema.propertyNames && checkValue(schema.propertyNames, key)) {
+      const { maxLength } = schema.propertyNames;
+      const wayOut = maxLength === undefined ? "use letters, digits and _" : nameWayOut;
+      const limit =
+        maxLength !== undefined && key.length > maxLength ? `; at most ${maxLength}` : "";
+      return { path: at, message: "is not a valid name", wayOut: wayOut + limit };
+    }
     const rule = known ?? (typeof additionalProperties === "object" ? additionalProperties : {});
     const wrong = checkValue(rule, item, at);
     if (wrong) return wrong;

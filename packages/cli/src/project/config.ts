@@ -32,9 +32,18 @@ export interface ProjectConfig {
   schedules?: FunctionSchedule[];
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
+  handler?: string;
+  /** Several Functions instead of one (`stack.ts`). */
+  functions?: Record<string, MemberConfig | null>;
 }
 
-const maxBytes = 1024 * 1024;
+/** One of several Functions. */
+export interface MemberConfig extends Omit<ProjectConfig, "name" | "namespace" | "functions"> {
+  directory?: string;
+}
+
+/** Of a configuration. */
+export const maxBytes = 1024 * 1024;
 
 /** A configuration, and which files it is about. */
 export interface FoundConfig {
@@ -43,16 +52,41 @@ export interface FoundConfig {
   directory: string;
   /** What it asks for and a directory's configuration cannot say, a sentence each. */
   remarks?: string[];
+  /** Where a key is, for messages: `spry.yaml:3: handler`. */
+  at?: (key: string) => string;
+}
+
+/** A `spry.yaml`, checked. */
+export interface ConfigFile {
+  config: ProjectConfig;
+  /** Where a key is, for messages: `spry.yaml:3: functions.orders.handler`. */
+  at: (keys: readonly string[]) => string;
+}
+
+/** The `spry.yaml` of a directory; undefined where it has none. Throws a UserError that names file, as `shown`, and line. */
+export function readConfigFile(directory: string, shown = configName): ConfigFile | undefined {
+  const file = path.join(directory, configName);
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (!found) return undefined;
+  if (found.size > maxBytes) throw new UserError(`${shown} is larger than 1 MiB`);
+  const text = readFileSync(file, "utf8");
+  return {
+    config: parseConfig(text, shown),
+    at: (keys) => `${placeIn(shown, text, keys)}: ${keys.join(".")}`,
+  };
 }
 
 /** The configuration of a directory, empty without a `spry.yaml`. Throws a UserError that names file and line. */
 export function readConfig(directory: string): FoundConfig {
-  const file = path.join(directory, configName);
-  const found = statSync(file, { throwIfNoEntry: false });
-  if (!found)
+  const file = readConfigFile(directory);
+  if (!file)
     return readKymaConfig(path.join(directory, kymaConfigName)) ?? { directory, config: {} };
-  if (found.size > maxBytes) throw new UserError(`${configName} is larger than 1 MiB`);
-  return { directory, config: parseConfig(readFileSync(file, "utf8")) };
+  if (file.config.functions)
+    throw new UserError(
+      `${shownPath(path.join(directory, configName))} has several Functions`,
+      `\`spry dev\` and \`spry deploy\` take all of them; name a directory with one`,
+    );
+  return { directory, config: file.config, at: (key) => file.at([key]) };
 }
 
 /**
@@ -96,8 +130,8 @@ export function readKymaConfig(file: string, codeIn?: string): FoundConfig | und
   };
 }
 
-/** Exported for its test. */
-export function parseConfig(text: string): ProjectConfig {
+/** `file`: its name in messages. */
+export function parseConfig(text: string, file = configName): ProjectConfig {
   let value: unknown;
   try {
     // An empty document is an empty configuration.
@@ -105,14 +139,23 @@ export function parseConfig(text: string): ProjectConfig {
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const line = error.mark ? `:${error.mark.line + 1}:${error.mark.column + 1}` : "";
-    throw new UserError(`${configName}${line}: not valid YAML: ${error.reason}`);
+    if (error.reason === "duplicated mapping key")
+      throw new UserError(
+        `${file}${line}: a key is there for the second time`,
+        "keep one of the two; Functions have different names",
+      );
+    throw new UserError(`${file}${line}: not valid YAML: ${error.reason}`);
   }
   if (value === undefined || value === null) return {};
   const problem = checkValue(configSchema, value);
   if (!problem) return value;
-  const line = lineOf(text, problem.path);
   throw new UserError(
-    `${configName}${line ? `:${line}` : ""}: ${[problem.path.join("."), problem.message].filter(Boolean).join(" ")}`,
+    `${placeIn(file, text, problem.path)}: ${[problem.path.join("."), problem.message].filter(Boolean).join(" ")}`,
     problem.wayOut,
   );
+}
+
+function placeIn(file: string, text: string, keys: readonly (string | number)[]): string {
+  const line = lineOf(text, keys);
+  return line ? `${file}:${line}` : file;
 }

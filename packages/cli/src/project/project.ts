@@ -13,6 +13,7 @@ import {
 import { apiVersionOf, type EnvVar } from "@spry/kube";
 import { UserError } from "../user-error.ts";
 import { type EnvValue, type FoundConfig, type ProjectConfig, readConfig } from "./config.ts";
+import { namedHandler } from "./named-handler.ts";
 import { configName } from "./schema.ts";
 import { shownPath } from "./shown-path.ts";
 import { fittingRuntime } from "./wanted-version.ts";
@@ -57,30 +58,56 @@ export function openProject(
       "name the directory with the Function's files; `spry init DIR` creates one",
     );
   const given = realpathSync(directory);
-  const { config, directory: code, remarks = [] } = read(given);
+  const {
+    config,
+    directory: code,
+    remarks = [],
+    at = (key) => `${configName}: ${key}`,
+  } = read(given);
   if (!statSync(code, { throwIfNoEntry: false })?.isDirectory())
     throw new UserError(
       `${shownPath(code)} is not a directory`,
       "check source.sourcePath of config.yaml",
     );
   const root = realpathSync(code);
-  const guessed = config.runtime === undefined ? guessRuntime(root) : { name: config.runtime };
+  const guessed =
+    config.runtime === undefined ? guessRuntime(root, config.handler) : { name: config.runtime };
   const runtime = runtimeNamed(guessed.name);
-  const handler = handlerIn(root, runtime, config.env?.["HANDLER_MOD_NAME"]);
-  // The runtime does not look there by itself.
-  const isOwn = nodeFiles.includes(handler) || mainOf(root, "any").includes(handler);
-  const module = !isOwn && startedBy(root) === handler ? handler.replace(/\.\w+$/, "") : undefined;
+  const { handler, module, remark } = handlerOf(root, runtime, config, at);
+  const more = [guessed.remark, remark].filter((each) => each !== undefined);
   return {
     root,
     config:
       module !== undefined
         ? { ...config, env: { HANDLER_MOD_NAME: module, ...config.env } }
         : config,
-    remarks: guessed.remark === undefined ? remarks : [...remarks, guessed.remark],
+    remarks: [...remarks, ...more],
     runtime,
     name: config.name ?? nameFrom(root),
     handler,
   };
+}
+
+/** The file; `module`: its name, where the runtime does not look there by itself. */
+function handlerOf(
+  root: string,
+  runtime: Runtime,
+  { handler: given, env }: ProjectConfig,
+  at: (key: string) => string,
+): { handler: string; module?: string; remark?: string } {
+  if (given !== undefined) {
+    const own = runtime.language === "python" ? ["py"] : extensions;
+    const { file, ...named } = namedHandler(root, given, {
+      runtime,
+      extensions: own,
+      at: at("handler"),
+    });
+    return { handler: file, ...named };
+  }
+  const handler = handlerIn(root, runtime, env?.["HANDLER_MOD_NAME"]);
+  const isOwn = nodeFiles.includes(handler) || mainOf(root, "any").includes(handler);
+  if (isOwn || startedBy(root) !== handler) return { handler };
+  return { handler, module: handler.replace(/\.\w+$/, "") };
 }
 
 /** A runtime by its name. Throws a UserError that names the ones to choose from. */
@@ -94,12 +121,14 @@ export function runtimeNamed(name: string): Runtime {
   );
 }
 
-function guessRuntime(root: string): { name: string; remark?: string } {
+function guessRuntime(root: string, handler = ""): { name: string; remark?: string } {
   const has = (name: string) => existsSync(path.join(root, name));
   const isPython =
-    !has("package.json") &&
-    !nodeFiles.some(has) &&
-    ["requirements.txt", "pyproject.toml", ...pythonFiles].some(has);
+    handler === ""
+      ? !has("package.json") &&
+        !nodeFiles.some(has) &&
+        ["requirements.txt", "pyproject.toml", ...pythonFiles].some(has)
+      : handler.endsWith(".py");
   return fittingRuntime(root, isPython ? "python312" : defaultRuntime, packageJson(root));
 }
 
