@@ -175,6 +175,17 @@ describe("a Function from Git", () => {
     });
   });
 
+  test("is compiled where its TypeScript has more than types in it", async () => {
+    repository.commit({
+      "functions/typed/handler.ts": `import { Color } from "./color.ts";
+export const main = (): string => Color[Color.Green];`,
+      "functions/typed/color.ts": "export enum Color { Red, Green }",
+    });
+    await apply("typed", { baseDir: "/functions/typed" });
+    await running("typed");
+    expect(await platform.call("typed.default")).toMatchObject({ status: 200, body: "Green" });
+  });
+
   test("that becomes inline forgets its commit, and the other way round", async () => {
     await platform.k("apply -f -", functionManifest("both", answering("inline")));
     await running("both");

@@ -32,6 +32,21 @@ test("nodejs26 hands its handler the request and the response", async () => {
   });
 });
 
+test.each([
+  ["nodejs22", "() => Color[major]"],
+  ["nodejs26", "(_: unknown, res: Response) => res.send(Color[major])"],
+])("%s runs TypeScript with an enum, which is compiled for it", async (runtime, main) => {
+  const typed = `enum Color { Green = 22, Blue = 26 }
+interface Response { send(text: string): void }
+const major = Number.parseInt(process.versions.node);
+export const main = ${main};`;
+  const name = `typed-${runtime}`;
+  await platform.k("apply -f -", functionManifest(name, typed, { runtime }));
+  await platform.k(`wait --for=condition=Running function/${name} --timeout=110s`);
+  const body = runtime === "nodejs22" ? "Green" : "Blue";
+  expect(await platform.call(`${name}.default`)).toMatchObject({ status: 200, body });
+});
+
 test("the runtime has bytecode for the Node.js that runs Spry", async () => {
   const list = `module.exports = { main: () => require("node:fs").readdirSync(__dirname + "/..").filter((name) => name.endsWith(".bytecode")).join() };`;
   await platform.k("apply -f -", functionManifest("bytecode", list, { runtime: "nodejs24" }));

@@ -155,6 +155,19 @@ test("a syntax error: describe shows it with its line, the old code goes on serv
   expect(await platform.call("steady.default")).toMatchObject({ status: 200, body: "still here" });
 });
 
+test("a mistake in TypeScript that has to be compiled: BuildReady names its line; without it, it runs", async () => {
+  const source = (value: string) => `interface Event { data: unknown }
+enum Color { Red, Green = ${value} }
+class Answer { constructor(private readonly color: Color) {} text() { return Color[this.color]; } }
+export const main = (event: Event): string => new Answer(7).text();`;
+  await platform.k("apply -f -", functionManifest("typed", source(";")));
+  await platform.k("wait --for=condition=BuildReady=False function/typed --timeout=60s");
+  expect(await platform.k("describe function typed")).toMatch(/handler\.js:2:27: /);
+  await platform.k("apply -f -", functionManifest("typed", source("7")));
+  const answer = await platform.callUntil("typed.default", ({ status }) => status === 200);
+  expect(answer.body).toBe("Green");
+});
+
 test("a Function that never loaded: the HTTP answer names the reason", async () => {
   await platform.k("apply -f -", functionManifest("broken", "throw new Error('no luck today');"));
   await expect

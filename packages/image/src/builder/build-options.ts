@@ -41,6 +41,8 @@ export interface BuildOptions {
   origin?: Origin;
   /** The rest of the repository that the source is from, as far as it is part of it. */
   monorepo?: Monorepo | undefined;
+  /** Files that Node.js can run have been made of TypeScript already, as `spry deploy` does. */
+  isCompiled?: boolean | undefined;
   /** A directory of this build alone. */
   scratch: string;
   /** Gets progress, a line each. */

@@ -25,6 +25,7 @@ import { nodeDependencies } from "./node-dependencies.ts";
 import { withProjectFile } from "./pyproject.ts";
 import { pythonDependencies, pythonVersion } from "./python-dependencies.ts";
 import { sourceLayer } from "./source-layer.ts";
+import { transformTypeScript } from "./transform-typescript.ts";
 
 const functionDirectory = "usr/src/app/function";
 
@@ -55,6 +56,7 @@ export class FunctionBuild {
   readonly #digest: Digest;
   readonly #installations: Partial<Record<DependencySet, Installation>> = {};
   readonly #hasBuildScript: boolean;
+  #runnable: readonly SourceFile[] | undefined;
   readonly #found = new Map<DependencySet, DependencyLayer>();
   #base: Promise<Base> | undefined;
 
@@ -119,6 +121,8 @@ export class FunctionBuild {
       scripted: [],
       needsScripts: this.#hasBuildScript,
     };
+    // A mistake in it is seen before anything is installed.
+    if (!this.#hasBuildScript) this.#runnableFiles();
     for (const [set, installation] of this.#sets()) {
       const found = await this.#find(set, installation);
       if (found && set === "build") await unpackDependencies(client, found, this.#directory);
@@ -238,13 +242,20 @@ export class FunctionBuild {
   }
 
   #sourceFiles(): readonly SourceFile[] {
-    if (!this.#hasBuildScript) return this.#files;
+    if (!this.#hasBuildScript) return this.#runnableFiles();
     const isOwn = ({ path }: SourceFile) => path.startsWith(`${functionDirectory}/`);
     const built = builtSource(functionDirectory, this.#directory);
     return [
       ...built.map((file) => ({ ...file, path: `${functionDirectory}/${file.path}` })),
       ...this.#files.filter((file) => !isOwn(file)),
     ];
+  }
+
+  /** What Node.js can run of it. */
+  #runnableFiles(): readonly SourceFile[] {
+    const { runtime, isCompiled = false, report = () => {} } = this.#options;
+    if (isCompiled || pythonVersion(runtime) !== undefined) return this.#files;
+    return (this.#runnable ??= transformTypeScript(this.#files, functionDirectory, report));
   }
 
   #openBase(): Promise<Base> {

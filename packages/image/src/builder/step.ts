@@ -93,6 +93,8 @@ function optionsOf(flags: Flags, scratch: string): BuildOptions {
       created,
     },
     monorepo,
+    // Such an image is what `spry deploy` has made of a directory.
+    isCompiled: flags["source-image"] !== undefined,
     client: new RegistryClient({
       credentials: readDockerConfig(dockerConfigDirectory()),
       certificates: readCertificates(dockerConfigDirectory()),
