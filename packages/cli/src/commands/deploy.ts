@@ -28,6 +28,7 @@ import { functionOf, openProject, type Project } from "../project/project.ts";
 import { Progress } from "../progress.ts";
 import { columnsOf } from "../terminal-width.ts";
 import { explainedCommands, spryCommand } from "../shown-command.ts";
+import { retryFailedBuild } from "../retry-build.ts";
 import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";
 
@@ -68,7 +69,7 @@ async function deployWith(
   if (isPlain) fn.metadata.annotations = { [annotations.plainSource]: image.split("@")[1] ?? "" };
   const [problem] = validateFunction(defaultFunction(structuredClone(fn)));
   if (problem) throw new UserError(`the Function would not be valid: ${problem.message}`);
-  const stored = await apply(connection, fn, options);
+  const stored = await retryFailedBuild(client, await apply(connection, fn, options));
   progress.report({
     event: "applied",
     object: `function/${project.name}`,
