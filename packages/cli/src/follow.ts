@@ -11,6 +11,7 @@ import { isGone, isNotFound, type KubeClient } from "@spry/kube";
 import { followBuildOutput } from "./build-output.ts";
 import { failureIn } from "./load-failure.ts";
 import { type Progress } from "./progress.ts";
+import { isToBeRetried } from "./retry-build.ts";
 import { UserError } from "./user-error.ts";
 
 const order = ["ConfigurationReady", "BuildReady", "Running"];
@@ -51,6 +52,7 @@ export async function followUntilRunning(
     for await (const current of versionsOf(client, options, timeout)) {
       last = current;
       if ((current.status?.observedGeneration ?? 0) < options.generation) continue;
+      if (isToBeRetried(current)) continue;
       for (const condition of conditionsOf(current)) {
         // What has failed is described in full at the end, and until a build has ended `Running` is about the version before.
         if (condition.status === "False" && !isRetried(condition.type, current)) break;

@@ -441,6 +441,7 @@ function statusSchema(): Schema {
           image: string,
           failures: int32,
           retryAfter: { ...string, format: "date-time" },
+          retriedFor: string,
         },
         ["key"],
       ),

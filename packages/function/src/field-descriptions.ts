@@ -53,6 +53,8 @@ const descriptions: Readonly<Record<string, string>> = {
   "status.build.image": "The image, by digest.",
   "status.build.failures": "How many times this build has failed because of the infrastructure.",
   "status.build.retryAfter": "When the build is tried again.",
+  "status.build.retriedFor":
+    "The value of the annotation retry-build that the newest try has answered.",
 };
 
 /** In each profile, wherever it stands. */

@@ -16,6 +16,7 @@ export {
   sourceDigest,
 } from "./builder-contract.ts";
 export { buildKey } from "./build-key.ts";
+export { retryDemandOf } from "./retry-demand.ts";
 export { type FailedRequest, failedMessage } from "./knative/failed-request.ts";
 export { knativeChildName, knativeNames } from "./knative/names.ts";
 export { boundedName, names, platformRepositories } from "./names.ts";

@@ -35,6 +35,8 @@ export const annotations = {
   gitCheck: `${labelPrefix}git-check`,
   /** Ours, on a Function: a new value builds again, even the same source. */
   rebuild: `${labelPrefix}rebuild`,
+  /** Ours, on a Function and its Jobs: a new value tries a build that has failed once more, at once (`retryDemandOf`). */
+  retryBuild: `${labelPrefix}retry-build`,
   /** Ours, on a ControllerRevision: "true" once its version has been ready. */
   served: `${labelPrefix}served`,
   /** Ours, on a Function: the digest of a source image that needs no packages and has no build script (docs/adr/0019-sources-as-images.md). */

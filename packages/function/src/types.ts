@@ -157,6 +157,8 @@ export interface BuildStatus {
   failures?: number;
   /** When a build that failed because of the environment is run again. */
   retryAfter?: string;
+  /** The demand (`retryDemandOf`) that the newest attempt has answered. */
+  retriedFor?: string;
 }
 
 /** How Functions are addressed on the wire. */

@@ -19,6 +19,7 @@ import { kymaConfigName } from "../kyma/config-yaml.ts";
 import { type Manifest, readManifests, resourceOf } from "../manifests.ts";
 import { Progress } from "../progress.ts";
 import { printError } from "../print-error.ts";
+import { retryFailedBuild } from "../retry-build.ts";
 import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
 
@@ -263,7 +264,9 @@ async function applyOne(
     const { namespace: ns } = object.metadata;
     const text = `${label} ${becameOf(before, stored)}${options.dryRun ? " (dry run)" : ""}`;
     options.progress.report({ event: "applied", object: label, namespace: ns }, text);
-    return stored;
+    if (options.dryRun || !isFunction(stored)) return stored;
+    const again = await retryFailedBuild(client, stored as unknown as Function);
+    return again as unknown as UnknownObject;
   } catch (error) {
     if (!isConflict(error)) throw error;
     throw new UserError(

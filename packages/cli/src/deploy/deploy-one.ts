@@ -12,6 +12,7 @@ import { type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { type Progress } from "../progress.ts";
 import { functionOf, type Project } from "../project/project.ts";
+import { retryFailedBuild } from "../retry-build.ts";
 import { UserError } from "../user-error.ts";
 import { functionNow, pushSource } from "./push-source.ts";
 
@@ -62,7 +63,7 @@ export async function deployOne(
   if (isPlain) fn.metadata.annotations = { [annotations.plainSource]: image.split("@")[1] ?? "" };
   const [problem] = validateFunction(defaultFunction(structuredClone(fn)));
   if (problem) throw new UserError(`the Function would not be valid: ${problem.message}`);
-  const stored = await apply(connection, fn, options);
+  const stored = await retryFailedBuild(client, await apply(connection, fn, options));
   onStored();
   progress.report({
     event: "applied",

@@ -3,7 +3,7 @@
  * fail. `status.build` records the attempts: a key without retry time and image, together with
  * JobFailed, is a mistake in the source, which is not built again.
  */
-import { type BuildStatus, managedBy, names } from "@spry/function";
+import { type BuildStatus, type Function, managedBy, names, retryDemandOf } from "@spry/function";
 import {
   type Clock,
   type Event,
@@ -37,7 +37,8 @@ export async function startAttempt(
   const { slots, settings, client, clock } = deps;
   const earlier = status.build?.key === key ? status.build : undefined;
   const failure = conditionOf(status, "BuildReady");
-  if (earlier && failure?.reason === "JobFailed") {
+  const isDemanded = retryDemandOf(fn) !== (earlier?.retriedFor ?? "");
+  if (earlier && failure?.reason === "JobFailed" && !isDemanded) {
     const { reason, message } = failure;
     const ms = retryInMs(earlier, clock);
     if (ms === undefined) return { kind: "stop", reason, message };
@@ -66,7 +67,7 @@ export async function startAttempt(
       return refused(error, "JobWaiting", { describe, invalid: "wait" });
     }
   }
-  status.build = unfinished(key, earlier);
+  status.build = attemptOf(key, fn, isDemanded ? undefined : earlier);
   // If that is refused, the next pass reports why.
   if (created) await deps.buildLogins.ensure(draft, created, deps);
   return { kind: "wait", reason: "JobCreated", message: `Job ${job.metadata.name} created` };
@@ -96,11 +97,16 @@ export async function followAttempt(
   if (foreign || stale || job.metadata.deletionTimestamp) {
     return replaceJob(draft, job, deps);
   }
+  // The cause may be gone, and a person waits for it.
+  if (isFailure(result) && retryDemandOf(draft.fn) !== retryDemandOf(job)) {
+    status.build = { key };
+    return replaceJob(draft, job, deps);
+  }
   switch (result.kind) {
     case "succeeded":
       return { kind: "built", digest: result.digest };
     case "refused":
-      status.build = { key };
+      status.build = attemptOf(key, job);
       return {
         kind: "stop",
         reason: "JobFailed",
@@ -110,7 +116,7 @@ export async function followAttempt(
       if (isInterruption(draft, job, deps)) return replaceJob(draft, job, deps);
       return tryAgain(draft, key, job, result.message, deps);
     case "running":
-      status.build = unfinished(key, status.build);
+      status.build = attemptOf(key, job, status.build);
       // An earlier controller may have been killed between Job and Secret.
       const detail = result.started ? undefined : await deps.buildLogins.ensure(draft, job, deps);
       if (detail)
@@ -193,7 +199,7 @@ async function tryAgain(
   const failures = (before.failures ?? 0) + 1;
   const pause = Math.min(firstRetryMs * 2 ** (failures - 1), lastRetryMs);
   const retryAfter = new Date(deps.clock.now() + pause).toISOString();
-  status.build = { key, failures, retryAfter };
+  status.build = { ...attemptOf(key, job), failures, retryAfter };
   return { kind: "wait", reason: "JobFailed", message: text, recheckAfterMs: pause };
 }
 
@@ -209,7 +215,12 @@ export async function replaceJob({ status }: Draft, job: Job, { client }: Deps):
   return { kind: "wait", reason: "JobsDeleted", message: "Old Jobs deleted" };
 }
 
-/** The record of a build that has no result, with the failures counted so far. */
-function unfinished(key: string, before: BuildStatus | undefined): BuildStatus {
-  return before?.key === key && before.failures ? { key, failures: before.failures } : { key };
+/** The record of an attempt that has no image, with the failures counted so far. `of`: its Job, or the Function that it is made for. */
+function attemptOf(key: string, of: Job | Function, before?: BuildStatus): BuildStatus {
+  const retriedFor = retryDemandOf(of);
+  return {
+    key,
+    ...(before?.key === key && before.failures ? { failures: before.failures } : {}),
+    ...(retriedFor ? { retriedFor } : {}),
+  };
 }

@@ -8,6 +8,7 @@ import {
   type Function,
   names,
   resolveResources,
+  retryDemandOf,
   runtimeOf,
   sourceDigest,
 } from "@spry/function";
@@ -47,6 +48,7 @@ export function desiredBuildJob(
   const { name = "", namespace = "" } = fn.metadata;
   const builder = executor(fn, settings, inputs);
   const { commit } = inputs;
+  const demand = retryDemandOf(fn);
   const before = [
     ...(commit ? [sourceFetcher(fn, settings, commit, builder)] : []),
     ...(mayRunForeignCode(fn) ? stepsBefore(builder, fn) : []),
@@ -60,6 +62,7 @@ export function desiredBuildJob(
         [annotations.buildKey]: inputs.buildKey,
         [annotations.registry]: inputs.registry.pull,
         ...(inputs.loginSecret ? { [annotations.registryLogin]: inputs.loginSecret } : {}),
+        ...(demand ? { [annotations.retryBuild]: demand } : {}),
       },
     },
     spec: {

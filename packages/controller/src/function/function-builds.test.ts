@@ -1,5 +1,5 @@
 /** Builds that fail or wait, through the API server's front door. */
-import { functions } from "@spry/function";
+import { annotations, functions } from "@spry/function";
 import { resources } from "@spry/kube";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { namespace, TestPlatform } from "../testing/platform.ts";
@@ -85,6 +85,83 @@ describe("a build that fails", () => {
     await platform.finishBuild("hello");
     await platform.condition("hello", "BuildReady", "JobFinished");
     expect((await platform.get("hello")).status!.build).not.toHaveProperty("failures");
+  });
+});
+
+describe("a new value of the annotation retry-build", () => {
+  const retry = (value: string) => ({ annotations: { [annotations.retryBuild]: value } });
+  const failure = {
+    "the user's mistake": { exitCode: 1, message: "npm error 404 pad" },
+    "its environment": { exitCode: 2, message: "npm error ECONNREFUSED" },
+  };
+
+  test.each(Object.entries(failure))(
+    "tries a build again at once that failed by %s",
+    async (_by, end) => {
+      await platform.apply("hello");
+      const { metadata } = await platform.endBuild("hello", end);
+      await platform.condition("hello", "BuildReady", "JobFailed");
+      const before = platform.clock.now();
+      await platform.apply("hello", {}, retry("1"));
+      await platform.until(
+        "another try",
+        async () => (await platform.buildJob("hello")).metadata.uid !== metadata.uid,
+      );
+      expect(platform.clock.now() - before).toBeLessThan(1000);
+      await platform.finishBuild("hello");
+      await platform.condition("hello", "BuildReady", "JobFinished");
+    },
+  );
+
+  test("tries once, and a restart forgets nothing", async () => {
+    await platform.apply("hello");
+    const first = await platform.endBuild("hello", failure["the user's mistake"]);
+    await platform.condition("hello", "BuildReady", "JobFailed");
+    await platform.apply("hello", {}, retry("1"));
+    const { metadata } = await platform.until("another try", async () => {
+      const job = await platform.buildJob("hello");
+      return job.metadata.uid !== first.metadata.uid && job;
+    });
+    await platform.endBuild("hello", failure["the user's mistake"]);
+    await platform.condition("hello", "BuildReady", "JobFailed");
+    await platform.stopController();
+    platform.startController();
+    await platform.settle();
+    const jobs = await platform.children(resources.jobs, "hello");
+    expect(jobs.filter((job) => job.metadata.uid !== metadata.uid)).toEqual([]);
+    expect((await platform.get("hello")).status!.build).toMatchObject({ retriedFor: "1" });
+  });
+
+  test("is answered when the failed Job is gone, too, and by a restarted controller", async () => {
+    await platform.apply("hello", {}, retry("1"));
+    const { metadata } = await platform.endBuild("hello", failure["the user's mistake"]);
+    await platform.condition("hello", "BuildReady", "JobFailed");
+    await platform.stopController();
+    const name = metadata.name!;
+    await platform.client.delete(
+      resources.jobs,
+      { namespace, name },
+      { propagationPolicy: "Background" },
+    );
+    platform.startController();
+    await platform.settle();
+    expect(await platform.children(resources.jobs, "hello")).toEqual([]);
+    await platform.stopController();
+    await platform.apply("hello", {}, retry("2"));
+    platform.startController();
+    await platform.finishBuild("hello");
+    await platform.condition("hello", "BuildReady", "JobFinished");
+  });
+
+  test("builds nothing where the build did not fail", async () => {
+    await platform.apply("hello");
+    const { metadata } = await platform.buildJob("hello");
+    await platform.finishBuild("hello");
+    await platform.condition("hello", "BuildReady", "JobFinished");
+    await platform.apply("hello", {}, retry("1"));
+    await platform.settle();
+    const jobs = await platform.children(resources.jobs, "hello");
+    expect(jobs.filter((job) => job.metadata.uid !== metadata.uid)).toEqual([]);
   });
 });
 
