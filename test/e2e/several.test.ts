@@ -141,6 +141,15 @@ require("node:test").test("${name} answers", async () => {
   expect(bad).toMatchObject({ code: 1, stdout: expect.stringContaining("stock answers") });
 });
 
+test("spry init --template pair has two, and a test that they pass", async () => {
+  const spry = path.join(root, "packages/cli/bin/spry.mjs");
+  const dir = path.join(home, "pair-of-mine");
+  const created = await run(process.execPath, [spry, "init", dir, "--template", "pair"]);
+  expect(created).toMatchObject({ code: 0 });
+  const tested = await run(process.execPath, [spry, "test", dir]);
+  expect(tested).toMatchObject({ code: 0, stdout: expect.stringContaining("pass 1") });
+});
+
 test("the directory of an ejected Function is that of its name", async () => {
   const dir = write("ejected", shop);
   expect(await platform.spry(["deploy", dir, "--function", "stock"])).toMatchObject({ code: 0 });
@@ -220,6 +229,11 @@ describe("spry dev", () => {
     });
     expect(output()).toMatch(/^late {3}│ ✘ .*has no handler/m);
     expect((await ask(urls["stock"])).status).toBe(200);
+    write("empty", { "late/handler.js": saying("late") });
+    await expect.poll(async () => (await ask(urls["late"])).body).toBe("late all");
+    // From then on as any other.
+    write("empty", { "late/handler.js": saying("later") });
+    await expect.poll(async () => (await ask(urls["late"])).body).toBe("later all");
   });
 
   test("several directories run as well, and a taken port is refused", async () => {

@@ -69,7 +69,7 @@ async function deployAll(
 ): Promise<void> {
   if (options.name !== undefined) throw namedTwice();
   const connectionIn = connectionsOf(options);
-  const stored: string[] = [];
+  let stored = 0;
   const results: DeployResult[] = [];
   const waiting = targets.map((target, index) => ({ target, index }));
   const work = async () => {
@@ -83,7 +83,7 @@ async function deployAll(
           progress,
           prefix: `${project.name}: `,
           onStored: () => {
-            stored.push(project.name);
+            stored++;
             progress.whenInterrupted(whatContinues(stored, targets.length));
           },
         });
@@ -109,10 +109,9 @@ async function resultOf(
   }
 }
 
-function whatContinues(stored: readonly string[], all: number): string {
-  const lacking = all - stored.length;
-  const others = lacking === 0 ? "" : `; ${lacking} of ${all} Functions were not deployed`;
-  return `the platform continues with ${stored.join(", ")}, and spry get shows their state${others}`;
+function whatContinues(stored: number, all: number): string {
+  if (stored === all) return "the platform continues, and spry get shows the state";
+  return `${stored} of ${all} Functions are stored: deploy again for the others`;
 }
 
 /** One for each namespace. */

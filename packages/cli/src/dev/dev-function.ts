@@ -1,5 +1,5 @@
 /** One Function of `spry dev`: a port, the processes behind it, and the names under which it calls others. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, watch } from "node:fs";
 import { type Server } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -15,8 +15,11 @@ import { endProcessesWithHome } from "./left-over.ts";
 import { openNeighbours } from "./neighbours.ts";
 import { type DevOutput, type Listed } from "./output.ts";
 
+/** A save can be several writes. */
+const settleMs = 20;
+
 export interface DevFunctionOptions {
-  target: Pick<Target, "name" | "base" | "isMember" | "open">;
+  target: Pick<Target, "name" | "base" | "directory" | "isMember" | "open">;
   namespace: string;
   output: DevOutput;
   allowed: AllowedHosts;
@@ -122,6 +125,7 @@ export class DevFunction {
     } catch (error) {
       if (isAlone || !(error instanceof UserError || error instanceof BuildError)) throw error;
       this.runner.fail(error);
+      if (!this.runner.project) this.#startWhenSaved();
     }
     this.#isFirst = false;
     return neighbours.names;
@@ -158,6 +162,23 @@ export class DevFunction {
   kill(): void {
     this.runner.session.kill();
     endProcessesWithHome(this.#scratch);
+  }
+
+  /** Until its directory is a Function, of which the runner watches the files. */
+  #startWhenSaved(): void {
+    const { directory } = this.target;
+    if (!existsSync(directory)) return;
+    let timer: NodeJS.Timeout | undefined;
+    const watcher = watch(directory, () => {
+      clearTimeout(timer);
+      if (this.runner.project) watcher.close();
+      else timer = setTimeout(() => this.restart(), settleMs);
+    });
+    watcher.on("error", () => watcher.close());
+    this.#cleanups.push(() => {
+      clearTimeout(timer);
+      watcher.close();
+    });
   }
 
   #events(): DevRunnerOptions["events"] {

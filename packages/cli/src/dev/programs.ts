@@ -3,7 +3,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Runtime } from "@spry/function";
+import { UserError } from "../user-error.ts";
 import { type RuntimeProgram, runtimeProgram } from "./runtime-program.ts";
+
+/** What this machine lacks is not a mistake of ours. */
+function explained(error: unknown): never {
+  const isMissing = error instanceof Error && error.name === "MissingInterpreterError";
+  throw isMissing ? new UserError(error.message) : error;
+}
 
 /** Makes each ready once, and one after the other: what they are made with ends when one is done. */
 export class Programs {
@@ -19,7 +26,7 @@ export class Programs {
   of(runtime: Runtime): Promise<RuntimeProgram> {
     const found =
       this.#known.get(runtime.name) ??
-      this.#last.then(() => runtimeProgram(runtime, this.#scratch, this.#report));
+      this.#last.then(() => runtimeProgram(runtime, this.#scratch, this.#report)).catch(explained);
     this.#known.set(runtime.name, found);
     // One that failed is tried again.
     found.catch(() => this.#known.delete(runtime.name));

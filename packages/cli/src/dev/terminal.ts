@@ -40,8 +40,8 @@ export class DevTerminal implements DevOutput {
   }
 
   begin(name: string, runtime: string): void {
-    if (this.#label) this.note(`runs on ${runtime}`);
-    else console.log(`${styled("bold", name)} ${styled("dim", `(${runtime})`)}`);
+    if (this.#label && runtime) this.note(`runs on ${runtime}`);
+    else if (!this.#label) console.log(`${styled("bold", name)} ${styled("dim", `(${runtime})`)}`);
   }
 
   ready({ url, ms, isLoaded }: { url: string; ms: number; isLoaded: boolean }): void {
