@@ -5,10 +5,13 @@ import { Progress } from "../progress.ts";
 import { projectOf, type Target, targetsOf } from "../project/targets.ts";
 import { shellWord } from "../shell-word.ts";
 import { explainedCommands, spryCommand } from "../shown-command.ts";
+import { columnsOf, shortened } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
 
 /** More than these would wait for each other's builds. */
 const maxAtOnce = 4;
+/** Of a name before a line in a terminal. */
+const maxPrefix = 16;
 
 /** Makes directories Functions: the files of each go to the registry as one layer, and the Function names them by digest. */
 export async function deploy(
@@ -81,7 +84,7 @@ async function deployAll(
           connection: await connectionIn(project.config.namespace),
           options,
           progress,
-          prefix: `${project.name}: `,
+          prefix: `${shortened(project.name, columnsOf(process.stderr) && maxPrefix)}: `,
           onStored: () => {
             stored++;
             progress.whenInterrupted(whatContinues(stored, targets.length));

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, rmSync, watch } from "node:fs";
 import { type Server } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { type Runtime } from "@spry/function";
 import { BuildError } from "@spry/image";
 import { type Connection } from "../connection.ts";
 import { type Target } from "../project/targets.ts";
@@ -14,6 +15,7 @@ import { createFrontServer } from "./front-server.ts";
 import { endProcessesWithHome } from "./left-over.ts";
 import { openNeighbours } from "./neighbours.ts";
 import { type DevOutput, type Listed } from "./output.ts";
+import { type Programs } from "./programs.ts";
 
 /** A save can be several writes. */
 const settleMs = 20;
@@ -26,7 +28,7 @@ export interface DevFunctionOptions {
   /** A platform, where one is reachable. */
   cluster: Pick<Connection, "client" | "gateway"> | undefined;
   inspect: DevRunnerOptions["inspect"];
-  programOf: DevRunnerOptions["programOf"];
+  programs: Programs;
 }
 
 export class DevFunction {
@@ -36,6 +38,7 @@ export class DevFunction {
   readonly runner: DevRunner;
   readonly #output: DevOutput;
   readonly #cluster: DevFunctionOptions["cluster"];
+  readonly #programs: Programs;
   readonly #scratch: string;
   readonly #server: Server;
   readonly #cleanups: (() => Promise<void> | void)[] = [];
@@ -51,10 +54,11 @@ export class DevFunction {
     this.namespace = namespace;
     this.#output = output;
     this.#cluster = cluster;
+    this.#programs = options.programs;
     this.#scratch = scratch;
     this.runner = new DevRunner({
       open: target.open,
-      programOf: options.programOf,
+      programOf: (runtime) => options.programs.of(runtime, scratch),
       above: target.isMember ? target.base : undefined,
       scratch,
       namespace,
@@ -129,6 +133,11 @@ export class DevFunction {
     }
     this.#isFirst = false;
     return neighbours.names;
+  }
+
+  /** Makes the runtime ready; what is wrong with it comes with `start`. */
+  async prepare(runtime: Runtime): Promise<void> {
+    await this.#programs.of(runtime, this.#scratch).catch(() => {});
   }
 
   restart(): void {
