@@ -5,6 +5,7 @@ import path from "node:path";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
 import { root, run } from "../support/platform.ts";
+import { hasTerminals, inTerminal } from "../support/terminal.ts";
 import { type DevProcess, startSpryDev } from "../support/spry-dev.ts";
 
 const platform = enginePlatform();
@@ -141,6 +142,15 @@ require("node:test").test("${name} answers", async () => {
   expect(bad).toMatchObject({ code: 1, stdout: expect.stringContaining("stock answers") });
 });
 
+test("spry init --template pair has two, and a test that they pass", async () => {
+  const spry = path.join(root, "packages/cli/bin/spry.mjs");
+  const dir = path.join(home, "pair-of-mine");
+  const created = await run(process.execPath, [spry, "init", dir, "--template", "pair"]);
+  expect(created).toMatchObject({ code: 0 });
+  const tested = await run(process.execPath, [spry, "test", dir]);
+  expect(tested).toMatchObject({ code: 0, stdout: expect.stringContaining("pass 1") });
+});
+
 test("the directory of an ejected Function is that of its name", async () => {
   const dir = write("ejected", shop);
   expect(await platform.spry(["deploy", dir, "--function", "stock"])).toMatchObject({ code: 0 });
@@ -182,7 +192,7 @@ describe("spry dev", () => {
   test("one that is broken does not stop the others, and a saved file repairs it", async () => {
     const dir = write("broken", { ...shop, "orders/handler.js": "module.exports = {;\n" });
     const { urls, output } = await start(dir);
-    expect(output()).toMatch(/^ +1 +orders +http:\S+ +waits for code that can be loaded$/m);
+    expect(output()).toMatch(/^ +1 +orders +http:\S+ +✘ not loaded$/m);
     expect(output()).toMatch(/^orders │ ✘ handler\.js:1: /m);
     expect((await ask(urls["orders"])).status).toBe(500);
     expect((await ask(urls["stock"])).body).toBe("stock all-own");
@@ -220,6 +230,27 @@ describe("spry dev", () => {
     });
     expect(output()).toMatch(/^late {3}│ ✘ .*has no handler/m);
     expect((await ask(urls["stock"])).status).toBe(200);
+    write("empty", { "late/handler.js": saying("late") });
+    await expect.poll(async () => (await ask(urls["late"])).body).toBe("late all");
+    // From then on as any other.
+    write("empty", { "late/handler.js": saying("later") });
+    await expect.poll(async () => (await ask(urls["late"])).body).toBe("later all");
+  });
+
+  test.skipIf(!hasTerminals)("in a terminal of 80 columns a digit chooses one", async () => {
+    const env = { XDG_CACHE_HOME: path.join(home, "cache"), KUBECONFIG: "/nonexistent" };
+    const dev = inTerminal(["dev", write("keys", shop), "--port", "0"], { cwd: home, env });
+    await dev.shows(/keys: 1-3 choose a Function \(now orders\)/);
+    dev.type("2");
+    await dev.shows(/the keys o, e and c now act on stock/);
+    dev.type("e");
+    await dev.shows(/stock {2}│ POST \/ 200/);
+    dev.type("r");
+    for (const name of ["orders", "stock", "mail"])
+      await dev.shows(new RegExp(`^${name} *│ ✔ new code answers`, "m"));
+    dev.type("\u0003");
+    expect(await dev.ended).toBe(130);
+    for (const line of dev.output().split("\n")) expect(line.length).toBeLessThanOrEqual(80);
   });
 
   test("several directories run as well, and a taken port is refused", async () => {

@@ -5,10 +5,13 @@ import { Progress } from "../progress.ts";
 import { projectOf, type Target, targetsOf } from "../project/targets.ts";
 import { shellWord } from "../shell-word.ts";
 import { explainedCommands, spryCommand } from "../shown-command.ts";
+import { columnsOf, shortened } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
 
 /** More than these would wait for each other's builds. */
 const maxAtOnce = 4;
+/** Of a name before a line in a terminal. */
+const maxPrefix = 16;
 
 /** Makes directories Functions: the files of each go to the registry as one layer, and the Function names them by digest. */
 export async function deploy(
@@ -69,7 +72,7 @@ async function deployAll(
 ): Promise<void> {
   if (options.name !== undefined) throw namedTwice();
   const connectionIn = connectionsOf(options);
-  const stored: string[] = [];
+  let stored = 0;
   const results: DeployResult[] = [];
   const waiting = targets.map((target, index) => ({ target, index }));
   const work = async () => {
@@ -81,9 +84,9 @@ async function deployAll(
           connection: await connectionIn(project.config.namespace),
           options,
           progress,
-          prefix: `${project.name}: `,
+          prefix: `${shortened(project.name, columnsOf(process.stderr) && maxPrefix)}: `,
           onStored: () => {
-            stored.push(project.name);
+            stored++;
             progress.whenInterrupted(whatContinues(stored, targets.length));
           },
         });
@@ -109,10 +112,9 @@ async function resultOf(
   }
 }
 
-function whatContinues(stored: readonly string[], all: number): string {
-  const lacking = all - stored.length;
-  const others = lacking === 0 ? "" : `; ${lacking} of ${all} Functions were not deployed`;
-  return `the platform continues with ${stored.join(", ")}, and spry get shows their state${others}`;
+function whatContinues(stored: number, all: number): string {
+  if (stored === all) return "the platform continues, and spry get shows the state";
+  return `${stored} of ${all} Functions are stored: deploy again for the others`;
 }
 
 /** One for each namespace. */

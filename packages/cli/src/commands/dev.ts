@@ -68,10 +68,8 @@ async function runUntilEnd(
   if (first && targets.every(({ found }) => found instanceof UserError)) projectOf(first);
   const isAlone = targets.length === 1;
   const interrupted = untilInterrupted();
-  const programs = new Programs((line) => output.note(line));
   const all: DevFunction[] = [];
   const cleanups: (() => Promise<unknown> | void)[] = [
-    () => programs.close(),
     () => Promise.all(all.map((each) => each.close())),
   ];
   try {
@@ -81,26 +79,9 @@ async function runUntilEnd(
       const runtime = found instanceof UserError ? "" : found.runtime.name;
       outputs[index]?.begin(name, runtime);
     });
-    const cluster = await clusterOf(options);
-    const listen = portsFrom(options.port, isAlone);
-    const inspected = inspectPorts(targets, inspect);
-    for (const [index, target] of targets.entries()) {
-      const own = target.found instanceof UserError ? undefined : target.found.config.namespace;
-      const opened = await DevFunction.open(
-        {
-          target,
-          namespace: options.namespace ?? own ?? cluster?.namespace ?? "default",
-          output: outputs[index] ?? output,
-          allowed,
-          cluster,
-          inspect: inspected[index],
-          programOf: (runtime) => programs.of(runtime),
-        },
-        listen,
-      );
-      all.push(opened);
-    }
-    const starting = startAll(all, { targets, programs, named: options.neighbour });
+    const programs = new Programs((line) => output.note(line));
+    await openAll(all, { targets, outputs, options, allowed, inspect, programs });
+    const starting = startAll(all, { targets, named: options.neighbour });
     starting.catch(() => {});
     const neighbours = await Promise.race([starting, interrupted]);
     // What has been started by then ends with this process (`process-guard.ts`).
@@ -122,6 +103,43 @@ async function runUntilEnd(
   } finally {
     for (const step of cleanups.splice(0).reverse()) await step();
     output.stopped();
+  }
+}
+
+/** Adds each to `all` as soon as it has its port. */
+async function openAll(
+  all: DevFunction[],
+  {
+    targets,
+    outputs,
+    options,
+    allowed,
+    programs,
+    ...common
+  }: {
+    targets: readonly Target[];
+    outputs: readonly DevOutput[];
+    options: DevOptions;
+    allowed: AllowedHosts;
+    inspect: Inspect;
+    programs: Programs;
+  },
+): Promise<void> {
+  const cluster = await clusterOf(options);
+  const listen = portsFrom(options.port, targets.length === 1);
+  const inspected = inspectPorts(targets, common.inspect);
+  for (const [index, target] of targets.entries()) {
+    const { found } = target;
+    const own = found instanceof UserError ? undefined : found.config.namespace;
+    const namespace = options.namespace ?? own ?? cluster?.namespace ?? "default";
+    const output = outputs[index] ?? new DevTerminal();
+    const inspect = inspected[index];
+    all.push(
+      await DevFunction.open(
+        { target, namespace, output, allowed, cluster, inspect, programs },
+        listen,
+      ),
+    );
   }
 }
 

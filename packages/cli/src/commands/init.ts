@@ -1,9 +1,10 @@
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
-import { defaultRuntime, type Runtime, type Template, templates } from "@spry/function";
+import { defaultRuntime, type Runtime, type Template, templates as ofOne } from "@spry/function";
 import { filesOf } from "../init/files-of.ts";
 import { withGitFiles } from "../init/git-files.ts";
 import { editorSettings, kymaInitFiles } from "../init/kyma-files.ts";
+import { pairFiles, pairTemplate } from "../init/pair-template.ts";
 import { kymaConfigName } from "../kyma/config-yaml.ts";
 import { knownVersions } from "../kyma/schema.ts";
 import { listSource } from "../project/files.ts";
@@ -78,6 +79,7 @@ export async function init(given: string | undefined, options: InitOptions): Pro
   console.log(explainedCommands(options.url === undefined ? [here, there] : [there]));
 }
 
+const templates = [...ofOne, pairTemplate];
 const maxShown = 30;
 const isKyma = ({ url, schemaVersion }: InitOptions): boolean =>
   url !== undefined || schemaVersion !== undefined;
@@ -128,7 +130,9 @@ async function contentOf(options: InitOptions, runtime: Runtime, name: string): 
     return { files: kymaInitFiles(of), kind: `${kymaConfigName}, ${runtime.name}` };
   }
   const template = templateNamed(options.template, runtime.language);
-  const files = { ...filesOf(template, runtime, name), ...(vscode && spryEditor()) };
+  const own =
+    template === pairTemplate ? pairFiles(runtime, name) : filesOf(template, runtime, name);
+  const files = { ...own, ...(vscode && spryEditor()) };
   return { files, kind: `${template.name}, ${runtime.name}` };
 }
 

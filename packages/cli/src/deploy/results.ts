@@ -31,8 +31,12 @@ export function reportResults(results: readonly DeployResult[], progress: Progre
       deployed ? (deployed.url ?? "") : (messageOf(error).split("\n", 1)[0] ?? ""),
     ]);
     const columns = columnsOf(process.stdout);
-    for (const line of tableLines(["NAME", "RESULT", "DETAILS"], rows))
-      console.log(shortened(printable(line), columns));
+    const [header = "", ...lines] = tableLines(["NAME", "RESULT", "DETAILS"], rows);
+    console.log(header);
+    // Why one has failed is above in full; an address is of use only as a whole.
+    lines.forEach((line, index) =>
+      console.log(shortened(printable(line), results[index]?.deployed ? undefined : columns)),
+    );
   }
   if (unexpected) throw unexpected.error;
 }

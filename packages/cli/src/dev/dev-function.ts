@@ -1,8 +1,9 @@
 /** One Function of `spry dev`: a port, the processes behind it, and the names under which it calls others. */
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, watch } from "node:fs";
 import { type Server } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { type Runtime } from "@spry/function";
 import { BuildError } from "@spry/image";
 import { type Connection } from "../connection.ts";
 import { type Target } from "../project/targets.ts";
@@ -14,16 +15,20 @@ import { createFrontServer } from "./front-server.ts";
 import { endProcessesWithHome } from "./left-over.ts";
 import { openNeighbours } from "./neighbours.ts";
 import { type DevOutput, type Listed } from "./output.ts";
+import { type Programs } from "./programs.ts";
+
+/** A save can be several writes. */
+const settleMs = 20;
 
 export interface DevFunctionOptions {
-  target: Pick<Target, "name" | "base" | "isMember" | "open">;
+  target: Pick<Target, "name" | "base" | "directory" | "isMember" | "open">;
   namespace: string;
   output: DevOutput;
   allowed: AllowedHosts;
   /** A platform, where one is reachable. */
   cluster: Pick<Connection, "client" | "gateway"> | undefined;
   inspect: DevRunnerOptions["inspect"];
-  programOf: DevRunnerOptions["programOf"];
+  programs: Programs;
 }
 
 export class DevFunction {
@@ -33,6 +38,7 @@ export class DevFunction {
   readonly runner: DevRunner;
   readonly #output: DevOutput;
   readonly #cluster: DevFunctionOptions["cluster"];
+  readonly #programs: Programs;
   readonly #scratch: string;
   readonly #server: Server;
   readonly #cleanups: (() => Promise<void> | void)[] = [];
@@ -48,10 +54,11 @@ export class DevFunction {
     this.namespace = namespace;
     this.#output = output;
     this.#cluster = cluster;
+    this.#programs = options.programs;
     this.#scratch = scratch;
     this.runner = new DevRunner({
       open: target.open,
-      programOf: options.programOf,
+      programOf: (runtime) => options.programs.of(runtime, scratch),
       above: target.isMember ? target.base : undefined,
       scratch,
       namespace,
@@ -122,9 +129,15 @@ export class DevFunction {
     } catch (error) {
       if (isAlone || !(error instanceof UserError || error instanceof BuildError)) throw error;
       this.runner.fail(error);
+      if (!this.runner.project) this.#startWhenSaved();
     }
     this.#isFirst = false;
     return neighbours.names;
+  }
+
+  /** Makes the runtime ready; what is wrong with it comes with `start`. */
+  async prepare(runtime: Runtime): Promise<void> {
+    await this.#programs.of(runtime, this.#scratch).catch(() => {});
   }
 
   restart(): void {
@@ -158,6 +171,23 @@ export class DevFunction {
   kill(): void {
     this.runner.session.kill();
     endProcessesWithHome(this.#scratch);
+  }
+
+  /** Until its directory is a Function, of which the runner watches the files. */
+  #startWhenSaved(): void {
+    const { directory } = this.target;
+    if (!existsSync(directory)) return;
+    let timer: NodeJS.Timeout | undefined;
+    const watcher = watch(directory, () => {
+      clearTimeout(timer);
+      if (this.runner.project) watcher.close();
+      else timer = setTimeout(() => this.restart(), settleMs);
+    });
+    watcher.on("error", () => watcher.close());
+    this.#cleanups.push(() => {
+      clearTimeout(timer);
+      watcher.close();
+    });
   }
 
   #events(): DevRunnerOptions["events"] {

@@ -1,13 +1,16 @@
 /** The runtimes of a `spry dev`, which several Functions share. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { type Runtime } from "@spry/function";
+import { UserError } from "../user-error.ts";
 import { type RuntimeProgram, runtimeProgram } from "./runtime-program.ts";
+
+/** What this machine lacks is not a mistake of ours. */
+function explained(error: unknown): never {
+  const isMissing = error instanceof Error && error.name === "MissingInterpreterError";
+  throw isMissing ? new UserError(error.message) : error;
+}
 
 /** Makes each ready once, and one after the other: what they are made with ends when one is done. */
 export class Programs {
-  readonly #scratch = mkdtempSync(path.join(tmpdir(), "spry-programs-"));
   readonly #report: (line: string) => void;
   readonly #known = new Map<string, Promise<RuntimeProgram>>();
   #last: Promise<unknown> = Promise.resolve();
@@ -16,18 +19,15 @@ export class Programs {
     this.#report = report;
   }
 
-  of(runtime: Runtime): Promise<RuntimeProgram> {
+  /** `scratch`: a directory that is there until all Functions have ended. */
+  of(runtime: Runtime, scratch: string): Promise<RuntimeProgram> {
     const found =
       this.#known.get(runtime.name) ??
-      this.#last.then(() => runtimeProgram(runtime, this.#scratch, this.#report));
+      this.#last.then(() => runtimeProgram(runtime, scratch, this.#report)).catch(explained);
     this.#known.set(runtime.name, found);
     // One that failed is tried again.
     found.catch(() => this.#known.delete(runtime.name));
     this.#last = found.catch(() => {});
     return found;
-  }
-
-  close(): void {
-    rmSync(this.#scratch, { recursive: true, force: true });
   }
 }

@@ -26,7 +26,6 @@ export async function runQuietly(
   const outputs = targets.map(() => new QuietOutput(report));
   const stop = async () => {
     await Promise.all(all.map((each) => each.close()));
-    programs.close();
   };
   process.on("exit", () => all.forEach((each) => each.kill()));
   try {
@@ -41,13 +40,13 @@ export async function runQuietly(
           allowed: new AllowedHosts(),
           cluster: undefined,
           inspect: undefined,
-          programOf: (runtime) => programs.of(runtime),
+          programs,
         },
         listen,
       );
       all.push(opened);
     }
-    await startAll(all, { targets, programs });
+    await startAll(all, { targets });
     for (const [index, { failure }] of outputs.entries())
       if (failure !== undefined) {
         const name = targets.length === 1 ? "" : `${targets[index]?.name}: `;

@@ -2,25 +2,24 @@
 import { type Target } from "../project/targets.ts";
 import { UserError } from "../user-error.ts";
 import { type DevFunction } from "./dev-function.ts";
-import { type Programs } from "./programs.ts";
 
 /** All at once; returns which others they can call. `named`: neighbours that the user names. */
 export async function startAll(
   all: readonly DevFunction[],
   {
     targets,
-    programs,
     named = [],
   }: {
     targets: readonly Pick<Target, "found">[];
-    programs: Programs;
     named?: readonly string[] | undefined;
   },
 ): Promise<string[]> {
   const isAlone = all.length === 1;
   // Before any code is compiled, which is done with the same tool.
-  for (const { found } of targets)
-    if (!(found instanceof UserError)) await programs.of(found.runtime).catch(() => {});
+  for (const [index, each] of all.entries()) {
+    const found = targets[index]?.found;
+    if (found && !(found instanceof UserError)) await each.prepare(found.runtime);
+  }
   const own = all.map(({ name, namespace }) => `${name}.${namespace}`);
   const siblings = isAlone
     ? []

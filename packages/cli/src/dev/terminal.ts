@@ -40,8 +40,8 @@ export class DevTerminal implements DevOutput {
   }
 
   begin(name: string, runtime: string): void {
-    if (this.#label) this.note(`runs on ${runtime}`);
-    else console.log(`${styled("bold", name)} ${styled("dim", `(${runtime})`)}`);
+    if (this.#label && runtime) this.note(`runs on ${runtime}`);
+    else if (!this.#label) console.log(`${styled("bold", name)} ${styled("dim", `(${runtime})`)}`);
   }
 
   ready({ url, ms, isLoaded }: { url: string; ms: number; isLoaded: boolean }): void {
@@ -55,7 +55,7 @@ export class DevTerminal implements DevOutput {
     this.#good(`ready after ${ms} ms`);
     const width = Math.max(...functions.map(({ name }) => name.length));
     functions.forEach(({ name, url, isLoaded }, index) => {
-      const state = isLoaded ? "" : `  ${styled("red", "waits for code that can be loaded")}`;
+      const state = isLoaded ? "" : `  ${styled("red", "✘ not loaded")}`;
       this.#write(`  ${String(index + 1).padStart(2)}  ${name.padEnd(width)}  ${url}${state}`);
     });
   }

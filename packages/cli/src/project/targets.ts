@@ -13,6 +13,8 @@ export interface Target {
   name: string;
   /** Directory with the `spry.yaml` that it is in. */
   base: string;
+  /** Directory with its files. */
+  directory: string;
   /** It is one of several of its file. */
   isMember: boolean;
   /** As it is now; an error where its directory is not a Function. */
@@ -46,15 +48,16 @@ function targetsIn(directory: string): Target[] {
     return [targetOf(nameFrom(directory), directory, () => openProject(directory))];
   const root = realpathSync(directory);
   const stack = readStack(root);
-  if (stack) return [...stack.keys()].map((name) => memberOf(root, name));
+  if (stack) return [...stack].map(([name, { directory: own }]) => memberOf(root, name, own));
   const hasConfig = [configName, kymaConfigName].some((name) => existsSync(path.join(root, name)));
   const above = hasConfig ? [] : membersAbove(root);
   if (above.length > 0) return above;
   return [targetOf(nameFrom(root), root, () => openProject(directory))];
 }
 
-const memberOf = (base: string, name: string): Target => ({
+const memberOf = (base: string, name: string, directory: string): Target => ({
   ...targetOf(name, base, () => openProject(base, (root) => readMember(root, name))),
+  directory,
   isMember: true,
 });
 
@@ -64,6 +67,7 @@ export function targetOf(name: string, base: string, open: () => Project): Targe
   return {
     name: found instanceof UserError ? name : found.name,
     base,
+    directory: base,
     isMember: false,
     found,
     open,
@@ -91,7 +95,7 @@ function membersAbove(root: string): Target[] {
     const file = statSync(path.join(base, configName), { throwIfNoEntry: false });
     const stack = file?.uid === uid ? readStack(base) : undefined;
     const names = stack ? namesIn(stack, root) : [];
-    if (names.length > 0) return names.map((name) => memberOf(base, name));
+    if (names.length > 0) return names.map((name) => memberOf(base, name, root));
   }
   return [];
 }
