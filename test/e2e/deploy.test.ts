@@ -59,6 +59,7 @@ describe("spry deploy", () => {
 import { Page } from "./page";
 
 export const main = (event: { extensions: { request: { query: { fail?: string } } } }) => {
+  if (event.extensions.request.query.fail === "stack") return new Error("as asked").stack;
   if (event.extensions.request.query.fail) throw new Error("as asked");
   return [Word.One, Page()].join(" ");
 };
@@ -69,7 +70,9 @@ export const main = (event: { extensions: { request: { query: { fail?: string } 
     expect(await platform.call("tsx.default")).toMatchObject({ status: 200, body: "one p,text" });
     expect(await platform.call("tsx.default", { path: "/?fail=1" })).toMatchObject({ status: 500 });
     const { stdout } = await platform.spry(["logs", "tsx"]);
-    expect(stdout).toContain("handler.tsx:5:");
+    expect(stdout).toContain("handler.tsx:6:");
+    const { body } = await platform.call("tsx.default", { path: "/?fail=stack" });
+    expect(body).toContain("function/handler.tsx:5:");
     writeFileSync(path.join(dir, "page.tsx"), "export const Page = () => <p>{</p>;\n");
     const broken = await platform.spry(["deploy", dir]);
     expect(broken).toMatchObject({ code: 1, stderr: expect.stringContaining("page.tsx:1:") });

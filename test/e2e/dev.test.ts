@@ -88,7 +88,7 @@ test("code that is more than TypeScript's types is compiled at each save, and sa
     writeFileSync(path.join(directory("tsx"), file), text);
   };
   const handlerOf = (text: string) =>
-    `import { Color } from "./color.ts";\nexport const main = (event: any) => {\n  if (event.extensions.request.query.fail) throw new Error("as asked");\n  return "${text} " + Color.Red;\n};\n`;
+    `import { Color } from "./color.ts";\nexport const main = (event: any) => {\n  if (event.extensions.request.query.fail) throw new Error("as asked");\n  if (event.extensions.request.query.stack) return new Error().stack;\n  return "${text} " + Color.Red;\n};\n`;
   write("handler.ts", handlerOf("one"));
   write("color.ts", "export enum Color { Red = 1 }\n");
   const dev = await startDev("tsx");
@@ -99,6 +99,7 @@ test("code that is more than TypeScript's types is compiled at each save, and sa
   await expect.poll(() => ask(dev.url)).toEqual({ status: 200, body: "two 7" });
   expect(await ask(`${dev.url}?fail=1`)).toMatchObject({ status: 500 });
   await expect.poll(() => dev.output()).toContain("handler.ts:3:");
+  expect((await ask(`${dev.url}?stack=1`)).body).toContain("handler.ts:4:");
   write("color.ts", "export enum Color { Red = }\n");
   await expect
     .poll(() => ask(dev.url))

@@ -1,6 +1,7 @@
 import { pathToFileURL } from "node:url";
 import { type ModuleFile } from "./find-module.ts";
 import { importModule } from "./import-module.ts";
+import { mapStacksOf } from "./mapped-stacks.ts";
 
 export type Exports = Record<string, unknown>;
 
@@ -10,6 +11,7 @@ export type Exports = Record<string, unknown>;
  * exist.
  */
 export async function loadModule(file: ModuleFile): Promise<Exports> {
+  mapStacksOf(file.path);
   try {
     return await load(file);
   } catch (error) {

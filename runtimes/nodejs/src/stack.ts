@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { inspect } from "node:util";
-import { atSource } from "./source-map.ts";
+import { atSource, textAtSource } from "./source-map.ts";
 
 /** And what has started it. */
 const runtimeFiles = [__filename, `${__dirname}/server.cjs`];
@@ -87,7 +87,8 @@ function codeFrame(stack: string): string {
     /^\s+at (?:.*[( ])?(?:file:\/\/)?(\/[^\n():]+):(\d+):(\d+)\)?(?: \{)?$/m.exec(stack) ?? [];
   if (file === undefined) return "";
   try {
-    const text = readFileSync(file, "utf8").split("\n")[Number(line) - 1] ?? "";
+    const all = textAtSource(file) ?? readFileSync(file, "utf8");
+    const text = all.split("\n")[Number(line) - 1] ?? "";
     if (text.length > frameWidth) return "";
     const indent = text.slice(0, Number(column) - 1).replaceAll(/[^\t]/g, " ");
     return `${file}:${line}\n${text}\n${indent}^\n\n`;

@@ -4,6 +4,8 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { decoratorMetadata } from "./decorator-metadata.ts";
+import { type Plugin } from "esbuild";
 import { type SourceEntry } from "./files.ts";
 import { hasBuildScript, type Project } from "./project.ts";
 
@@ -56,7 +58,21 @@ export function goesBeyondTypes({ path: name, file }: Pick<SourceEntry, "path" |
 }
 
 /** Compiles the handler. Throws esbuild's error, with the places of all mistakes. The caller ends esbuild after the last one. */
-export async function compile({ root, handler, runtime }: Project): Promise<CompiledCode> {
+export async function compile(project: Project): Promise<CompiledCode> {
+  const metadata = decoratorMetadata(project.root, project.handler);
+  try {
+    return await bundle(project, metadata ? [metadata.plugin] : []);
+  } catch (error) {
+    throw metadata?.problem() ?? error;
+  } finally {
+    metadata?.close();
+  }
+}
+
+async function bundle(
+  { root, handler, runtime }: Project,
+  plugins: Plugin[],
+): Promise<CompiledCode> {
   const { build } = await import("esbuild");
   const isModule = usesModules(root, handler);
   const output = handler.replace(/\.([cm]?)[jt]sx?$/, (_, kind: string) => `.${kind}js`);
@@ -75,6 +91,7 @@ export async function compile({ root, handler, runtime }: Project): Promise<Comp
     sourcesContent: false,
     // Frameworks register classes by their names.
     keepNames: true,
+    plugins,
     logLevel: "silent",
   });
   const text = outputFiles[0]?.text ?? "";
