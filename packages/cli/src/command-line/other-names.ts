@@ -27,11 +27,15 @@ const ours: Readonly<Record<string, string>> = {
 /** Options with a value that may precede a command. */
 const withValue = new Set(["--kubeconfig", "-n", "--namespace"]);
 
+const commandAt = (args: readonly string[]): number =>
+  args.findIndex((each, index) => !each.startsWith("-") && !withValue.has(args[index - 1] ?? ""));
+
+/** The command that was typed; empty where there is none. */
+export const commandIn = (args: readonly string[]): string => args[commandAt(args)] ?? "";
+
 /** Throws a UserError when the command is one of theirs. `args`: what was typed after `spry`. */
 export function refuseOtherNames(args: readonly string[]): void {
-  const at = args.findIndex(
-    (each, index) => !each.startsWith("-") && !withValue.has(args[index - 1] ?? ""),
-  );
+  const at = commandAt(args);
   // The original's commands about Functions have that word before them.
   const isPrefixed = args[at] === "function";
   const name = args[isPrefixed ? at + 1 : at] ?? "";
