@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
-import { root } from "../support/platform.ts";
+import { functionManifest, root } from "../support/platform.ts";
 
 const platform = enginePlatform();
 const home = mkdtempSync(path.join(tmpdir(), "spry-everyday-test-"));
@@ -167,4 +167,26 @@ test.each([
 ])("spry scale hello %s says which numbers there are", async (number, words) => {
   const { code, stderr } = await platform.spry(["scale", "hello", number]);
   expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
+});
+
+test("a Function's name is understood as kubectl prints it", async () => {
+  await platform.k("apply -f -", functionManifest("named", `exports.main = () => "named";`));
+  await platform.k("wait --for=condition=Running function/named --timeout=60s");
+  const printed = (await platform.k("get functions -o name")).split("\n")[0] ?? "";
+  expect(printed).toMatch(/^function\.serverless\.kyma-project\.io\//);
+  const named = "functions.serverless.kyma-project.io/named";
+  for (const args of [
+    ["get", named],
+    ["get", "function", "named"],
+    ["describe", "fn/named"],
+    ["logs", "function/named"],
+    ["invoke", "function/named"],
+    ["history", "fn/named"],
+    ["env", "list", "function/named"],
+    ["scale", "function/named", "1"],
+    ["delete", "function/named", "--yes"],
+  ]) {
+    const { code, stderr } = await platform.spry(args);
+    expect({ args, code, stderr }).toMatchObject({ code: 0 });
+  }
 });
