@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
+import { startSpry } from "../support/spry-process.ts";
 import { functionManifest, root } from "../support/platform.ts";
 
 const platform = enginePlatform();
@@ -189,4 +190,32 @@ test("a Function's name is understood as kubectl prints it", async () => {
     const { code, stderr } = await platform.spry(args);
     expect({ args, code, stderr }).toMatchObject({ code: 0 });
   }
+});
+
+test("a copy with a debugger's port is closed to other Pods, and its policy goes with it", async () => {
+  const probe = `exports.main = ({ extensions: { request: { query } } }) =>
+  fetch(query.url, { signal: AbortSignal.timeout(2000) }).then(({ status }) => "reached " + status, () => "kept from it");\n`;
+  for (const name of ["watched", "probe"])
+    await platform.k("apply -f -", functionManifest(name, probe));
+  for (const name of ["watched", "probe"])
+    await platform.k(`wait --for=condition=Running function/${name} --timeout=60s`);
+  const debug = startSpry(["debug", "watched", "--port", "0"], { KUBECONFIG: platform.kubeconfig });
+  const [, calls = ""] = await debug.prints(/calls of the copy: (http:\S+)\s[^]*Ctrl-C/);
+  expect((await fetch(calls)).status).toBe(200);
+  const copies = "get pods -l app.kubernetes.io/component=debug -o jsonpath=";
+  const address = await platform.k(`${copies}{.items[0].status.podIP}`);
+  const name = await platform.k(`${copies}{.items[0].metadata.name}`);
+  const policy = "get networkpolicy -l app.kubernetes.io/instance -o jsonpath=";
+  expect(await platform.k(`${policy}{.items[*].metadata.ownerReferences[*].name}`)).toBe(name);
+  // Processes without a network of their own are kept from Services alone (docs/security.md), and a cluster's network is its own.
+  if ((await platform.k("get node -l node.spry.io/sandbox=oci -o name")) !== "") {
+    for (const port of [9229, 8080]) {
+      const url = encodeURIComponent(`http://${address}:${port}/json/version`);
+      const { body } = await platform.call("probe.default", { path: `/?url=${url}` });
+      expect(body).toBe("kept from it");
+    }
+  }
+  expect(await debug.end()).toBe(130);
+  expect(await platform.k(`${policy}{.items[*].metadata.name}`)).toBe("");
+  expect(await platform.k(`${copies}{.items[*].metadata.name}`)).toBe("");
 });
