@@ -1,9 +1,15 @@
 /** What a person types every day on a platform that runs, and what they read when something is in the way. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type RequestListener } from "node:http";
+import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, onTestFinished, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
+import { startSpry } from "../support/spry-process.ts";
+import { functionManifest, root } from "../support/platform.ts";
 
 const platform = enginePlatform();
 const home = mkdtempSync(path.join(tmpdir(), "spry-everyday-test-"));
@@ -44,4 +50,172 @@ describe("a build that failed because of something else", () => {
     expect(stderr).toContain("unchanged");
     expect(await platform.call("pad.default")).toMatchObject({ status: 200, body: "true" });
   });
+});
+
+/** A server that is none of ours, and a kubeconfig with it. */
+async function kubeconfigOf(answer: RequestListener, user: object): Promise<string> {
+  const server = createServer(answer).listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const config = {
+    "current-context": "work",
+    clusters: [{ name: "c", cluster: { server: `http://127.0.0.1:${port}` } }],
+    users: [{ name: "u", user }],
+    contexts: [{ name: "work", context: { cluster: "c", user: "u" } }],
+  };
+  const file = path.join(home, "kubeconfig");
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+}
+
+describe("what stands between the command and a cluster is one sentence with the context", () => {
+  const unauthorized: RequestListener = (_request, response) => {
+    response.writeHead(401, { "content-type": "application/json" });
+    response.end(
+      JSON.stringify({ kind: "Status", status: "Failure", message: "Unauthorized", code: 401 }),
+    );
+  };
+  const page: RequestListener = (_request, response) => {
+    response.writeHead(200, { "content-type": "text/html" });
+    response.end("<html>a web server</html>");
+  };
+  const exec = (command: string, args: string[] = []) => ({
+    exec: {
+      apiVersion: "client.authentication.k8s.io/v1",
+      interactiveMode: "Never",
+      installHint: "install it from our pages",
+      command,
+      args,
+    },
+  });
+
+  test.each<[string, RequestListener, object, string[]]>([
+    [
+      "a token that is refused",
+      unauthorized,
+      { token: "secret-of-mine" },
+      ["does not accept the login of the context work", "log in to the cluster again"],
+    ],
+    [
+      "a program for the login that is missing",
+      unauthorized,
+      exec("no-such-login"),
+      ["the login of the context work failed", "no-such-login", "install it from our pages"],
+    ],
+    [
+      "a program for the login that fails",
+      unauthorized,
+      exec("sh", ["-c", "echo session has expired >&2; exit 3"]),
+      ["the login of the context work failed", "session has expired"],
+    ],
+    ["a web server", page, {}, ["it is not an API server of Kubernetes", "context work"]],
+  ])("%s", async (_name, answer, user, words) => {
+    const kubeconfig = await kubeconfigOf(answer, user);
+    for (const command of [["get"], ["status"], ["logs", "x"], ["apply", "-f", "-"]]) {
+      const { code, stderr } = await platform.spry(
+        ["--kubeconfig", kubeconfig, ...command],
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: x }\n",
+      );
+      expect({ code, stderr }).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^error: /),
+      });
+      for (const word of words) expect(stderr).toContain(word);
+      expect(stderr).not.toContain("secret-of-mine");
+      expect(stderr.trim().split("\n").length).toBeLessThan(4);
+    }
+  });
+});
+
+describe.skipIf(process.platform === "win32")("output that cannot be written", () => {
+  const shell = (command: string) =>
+    new Promise<{ code: unknown; stdout: string; stderr: string }>((resolve) => {
+      const env = { ...process.env, KUBECONFIG: platform.kubeconfig, SPRY: spryCommand };
+      execFile("bash", ["-c", command], { env }, (error, stdout, stderr) =>
+        resolve({ code: error?.code ?? 0, stdout, stderr }),
+      );
+    });
+  const spryCommand = path.join(root, "packages/cli/bin/spry.mjs");
+
+  test.each(["explain spec", "get -A -o json", "--help"])(
+    "spry %s ends without a word when its reader has ended",
+    async (command) => {
+      const { stderr, stdout } = await shell(
+        `{ sleep 2; "$SPRY" ${command}; echo "code $?" >&3; } 3>&2 | true`,
+      );
+      expect({ stderr, stdout }).toEqual({ stderr: "code 141\n", stdout: "" });
+    },
+  );
+
+  test.runIf(existsSync("/dev/full")).each(["explain spec", "get -A", "--help", "version"])(
+    "spry %s reports a full disk in one sentence",
+    async (command) => {
+      const { code, stderr } = await shell(`"$SPRY" ${command} >/dev/full`);
+      expect({ code, stderr }).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^error: standard output cannot be written: .*no space.*\n$/),
+      });
+    },
+  );
+});
+
+test.each([
+  ["-1", "-1 is not a possible number of instances"],
+  ["abc", "abc is not a number of instances"],
+  ["1.5", "use 1, 2, 3"],
+  ["0", "scale.min"],
+])("spry scale hello %s says which numbers there are", async (number, words) => {
+  const { code, stderr } = await platform.spry(["scale", "hello", number]);
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
+});
+
+test("a Function's name is understood as kubectl prints it", async () => {
+  await platform.k("apply -f -", functionManifest("named", `exports.main = () => "named";`));
+  await platform.k("wait --for=condition=Running function/named --timeout=60s");
+  const printed = (await platform.k("get functions -o name")).split("\n")[0] ?? "";
+  expect(printed).toMatch(/^function\.serverless\.kyma-project\.io\//);
+  const named = "functions.serverless.kyma-project.io/named";
+  for (const args of [
+    ["get", named],
+    ["get", "function", "named"],
+    ["describe", "fn/named"],
+    ["logs", "function/named"],
+    ["invoke", "function/named"],
+    ["history", "fn/named"],
+    ["env", "list", "function/named"],
+    ["scale", "function/named", "1"],
+    ["delete", "function/named", "--yes"],
+  ]) {
+    const { code, stderr } = await platform.spry(args);
+    expect({ args, code, stderr }).toMatchObject({ code: 0 });
+  }
+});
+
+test("a copy with a debugger's port is closed to other Pods, and its policy goes with it", async () => {
+  const probe = `exports.main = ({ extensions: { request: { query } } }) =>
+  fetch(query.url, { signal: AbortSignal.timeout(2000) }).then(({ status }) => "reached " + status, () => "kept from it");\n`;
+  for (const name of ["watched", "probe"])
+    await platform.k("apply -f -", functionManifest(name, probe));
+  for (const name of ["watched", "probe"])
+    await platform.k(`wait --for=condition=Running function/${name} --timeout=60s`);
+  const debug = startSpry(["debug", "watched", "--port", "0"], { KUBECONFIG: platform.kubeconfig });
+  const [, calls = ""] = await debug.prints(/calls of the copy: (http:\S+)\s[^]*Ctrl-C/);
+  expect((await fetch(calls)).status).toBe(200);
+  const copies = "get pods -l app.kubernetes.io/component=debug -o jsonpath=";
+  const address = await platform.k(`${copies}{.items[0].status.podIP}`);
+  const name = await platform.k(`${copies}{.items[0].metadata.name}`);
+  const policy = "get networkpolicy -l app.kubernetes.io/instance -o jsonpath=";
+  expect(await platform.k(`${policy}{.items[*].metadata.ownerReferences[*].name}`)).toBe(name);
+  // Processes without a network of their own are kept from Services alone (docs/security.md), and a cluster's network is its own.
+  if ((await platform.k("get node -l node.spry.io/sandbox=oci -o name")) !== "") {
+    for (const port of [9229, 8080]) {
+      const url = encodeURIComponent(`http://${address}:${port}/json/version`);
+      const { body } = await platform.call("probe.default", { path: `/?url=${url}` });
+      expect(body).toBe("kept from it");
+    }
+  }
+  expect(await debug.end()).toBe(130);
+  expect(await platform.k(`${policy}{.items[*].metadata.name}`)).toBe("");
+  expect(await platform.k(`${copies}{.items[*].metadata.name}`)).toBe("");
 });

@@ -14,7 +14,11 @@ const programs = await ensurePrograms();
 const main = path.join(programs, "main.js");
 
 if (given.length === 0 || (given.length === 1 && /^(?:-h|--help|help)$/.test(given[0]))) {
-  // The commonest question of all costs no second process.
+  // The commonest question of all costs no second process. It may be cut short, as by head.
+  process.stdout.on("error", ({ code, message }) => {
+    if (code !== "EPIPE") console.error(`error: standard output cannot be written: ${message}`);
+    process.exit(code === "EPIPE" ? 141 : 1);
+  });
   process.stdout.write(readFileSync(path.join(programs, helpFile), "utf8"));
 } else if (isOwnNode && !given.includes("up")) {
   const env = environment();

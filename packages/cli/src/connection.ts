@@ -8,7 +8,6 @@ import {
   loadKubeconfig,
   messageOf,
   type Transport,
-  transportOf,
 } from "@spry/kube";
 import {
   eventsExtension,
@@ -18,6 +17,7 @@ import {
   registryExtension,
 } from "./platform/kubeconfig.ts";
 import { assertLocal, localKubeconfig } from "./local-kubeconfig.ts";
+import { explained } from "./cluster-requests.ts";
 import { UserError } from "./user-error.ts";
 import { startCommand } from "./shown-command.ts";
 
@@ -52,11 +52,12 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
   };
   // With the same credentials, which it verifies with the API server.
   const events = urlIn(eventsExtension);
+  const gateway = urlIn(gatewayExtension);
   return {
     cluster: config,
-    client: new KubeClient(reachable(httpsTransport(config), config.server)),
+    client: new KubeClient(explained(httpsTransport(config), config, gateway !== undefined)),
     namespace: options.namespace ?? config.namespace,
-    gateway: urlIn(gatewayExtension),
+    gateway,
     gatewayTls: urlIn(gatewayTlsExtension),
     registry: urlIn(registryExtension),
     publisher: urlIn(publisherExtension),
@@ -103,26 +104,6 @@ export function readOptions(options: GlobalOptions & { recursive?: boolean }): {
     isRecursive: options.recursive ?? false,
     namespace: () => options.namespace ?? loadConfig(options).namespace,
   };
-}
-
-/** Says which server could not be reached, instead of a bare ECONNREFUSED. */
-function reachable(transport: KubeClient["transport"], server: string): KubeClient["transport"] {
-  const { ask } = transport;
-  const named = async <T>(sent: Promise<T>, signal: AbortSignal | undefined): Promise<T> => {
-    try {
-      return await sent;
-    } catch (error) {
-      if (signal?.aborted) throw error;
-      throw new UserError(
-        `the API server ${server} cannot be reached: ${messageOf(error)}`,
-        `is the platform running? \`${startCommand()}\` starts it`,
-      );
-    }
-  };
-  return transportOf(
-    (request) => named(transport(request), request.signal),
-    ask && ((request) => named(ask(request), request.signal)),
-  );
 }
 
 /** A Function's address through the gateway. */

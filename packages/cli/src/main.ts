@@ -1,15 +1,20 @@
 /** Program: the `spry` command. */
-import { refuseOtherNames } from "./command-line/other-names.ts";
+import { commandIn, refuseOtherNames, typedCommand } from "./command-line/other-names.ts";
 import { createProgram } from "./command-line/program.ts";
+import { guardOutput } from "./guarded-output.ts";
 import { printError } from "./print-error.ts";
 import { endWithLauncher } from "./launcher.ts";
 import { UserError } from "./user-error.ts";
 
 endWithLauncher();
+// What runs until it is ended has other work than its output.
+guardOutput(/^(?:up|dev|run|test|debug|dashboard)$/.test(commandIn(process.argv.slice(2))));
 
 try {
-  refuseOtherNames(process.argv.slice(2));
-  await createProgram().parseAsync();
+  const program = createProgram();
+  const args = typedCommand(process.argv.slice(2), program);
+  refuseOtherNames(args);
+  await program.parseAsync(args, { from: "user" });
 } catch (error) {
   await explain(error);
   // Handles that a failed command has left open must not keep the process alive.

@@ -50,6 +50,7 @@ contexts:
 `,
     );
     expect(loadKubeconfig(path)).toEqual({
+      context: "main",
       server: "https://api.test:6443/prefix",
       namespace: "team",
       token: "secret",
@@ -72,6 +73,7 @@ contexts:
       ),
     );
     expect(loadKubeconfig(path)).toEqual({
+      context: "main",
       server: "https://api.test:6443",
       namespace: "default",
       certificateAuthority: "CA",

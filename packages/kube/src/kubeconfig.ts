@@ -7,6 +7,8 @@ import { load } from "js-yaml";
 export interface ClusterConfig {
   /** `https://host:port`, possibly with a path; `http:` for a proxy such as `kubectl proxy`. */
   server: string;
+  /** The context's name; a Pod's own has none. */
+  context?: string;
   /** The context's namespace; `default` when it names none. */
   namespace: string;
   /** PEM. Without it the certificates that Node trusts count. */
@@ -156,6 +158,7 @@ function contextOf(merged: Merged, wanted: string | undefined): ClusterConfig {
   const user = userName === undefined ? undefined : merged.users.get(userName);
   if (userName && !user) throw new Error(`reading kubeconfig: user ${userName} does not exist`);
   return {
+    context: name,
     namespace: text(context.fields, "namespace") ?? "default",
     ...clusterFields(cluster),
     ...(user ? userFields(user, userName ?? "") : {}),

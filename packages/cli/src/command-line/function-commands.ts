@@ -1,7 +1,16 @@
 /** Commands about Functions that are deployed. */
 import { type Command, Option } from "commander";
 import { levelNamed } from "../log-lines.ts";
-import { collect, count, duration, port, revision, seconds, secondsOrNone } from "./values.ts";
+import {
+  collect,
+  count,
+  duration,
+  port,
+  replicas,
+  revision,
+  seconds,
+  secondsOrNone,
+} from "./values.ts";
 
 export function addFunctionCommands(program: Command): void {
   program
@@ -186,10 +195,10 @@ export function addFunctionCommands(program: Command): void {
   program
     .command("scale <name> <replicas>")
     .description("set how many instances of a Function run")
-    .action(async (name, replicas, _options, command) =>
+    .action(async (name, instances, _options, command) =>
       (await import("../commands/scale.ts")).scale(
         name,
-        count(replicas),
+        replicas(instances),
         command.optsWithGlobals(),
       ),
     );

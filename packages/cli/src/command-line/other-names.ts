@@ -1,4 +1,7 @@
 /** Names of commands in other tools: for each, the message names our command. */
+import { existsSync } from "node:fs";
+import { type Command } from "commander";
+import { withoutKind } from "./function-name.ts";
 import { spryCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
 
@@ -27,11 +30,25 @@ const ours: Readonly<Record<string, string>> = {
 /** Options with a value that may precede a command. */
 const withValue = new Set(["--kubeconfig", "-n", "--namespace"]);
 
+const commandAt = (args: readonly string[]): number =>
+  args.findIndex((each, index) => !each.startsWith("-") && !withValue.has(args[index - 1] ?? ""));
+
+/** The command that was typed; empty where there is none. */
+export const commandIn = (args: readonly string[]): string => args[commandAt(args)] ?? "";
+
+/** As our commands are written, where a kind's name stands where others have it. */
+export function typedCommand(args: readonly string[], program: Command): string[] {
+  const takesFunctions = (name: string) =>
+    program.commands
+      .find((each) => each.name() === name)
+      ?.registeredArguments.some((each) => ["name", "names"].includes(each.name())) ?? false;
+  const at = commandAt(args);
+  return at < 0 ? [...args] : withoutKind(args, at, { takesFunctions, isPath: existsSync });
+}
+
 /** Throws a UserError when the command is one of theirs. `args`: what was typed after `spry`. */
 export function refuseOtherNames(args: readonly string[]): void {
-  const at = args.findIndex(
-    (each, index) => !each.startsWith("-") && !withValue.has(args[index - 1] ?? ""),
-  );
+  const at = commandAt(args);
   // The original's commands about Functions have that word before them.
   const isPrefixed = args[at] === "function";
   const name = args[isPrefixed ? at + 1 : at] ?? "";

@@ -7,6 +7,7 @@ import { addClusterCommands } from "./cluster-commands.ts";
 import { addConfigurationCommands } from "./configuration-commands.ts";
 import { addDirectoryCommands } from "./directory-commands.ts";
 import { addEventCommands } from "./event-commands.ts";
+import { readFunctionNames } from "./function-name.ts";
 import { addFunctionCommands } from "./function-commands.ts";
 import { addOtherCommands } from "./other-commands.ts";
 import { addPlatformCommands } from "./platform-commands.ts";
@@ -46,6 +47,7 @@ export function createProgram(): Command {
     "after",
     `\nStart with:\n${start.map(([command, what]) => `  ${command.padEnd(23)} ${what}`).join("\n")}`,
   );
+  readFunctionNames(program);
   nameHelp(program, spryCommand("").trim());
   return program;
 }

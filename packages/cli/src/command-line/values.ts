@@ -36,6 +36,17 @@ export const count = (text: string): number => {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new UserError(`${text} is not a number`, "use 0, 1, 2, …");
 };
+/** How many instances of a Function run. */
+export const replicas = (text: string): number => {
+  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text);
+  const what = /^[+-]?\d+$/.test(text) ? "not a possible number" : "not a number";
+  throw new UserError(
+    `${text} is ${what} of instances`,
+    Number(text) === 0
+      ? "1 is the least; to scale to zero, set scale.min to 0 in spry.yaml, or minReplicas in spec.scaleConfig"
+      : "use 1, 2, 3, …",
+  );
+};
 /** How many processes may wait for Functions: a small number, or `off`. */
 export const warmProcesses = (text: string): number => {
   if (text === "off") return 0;

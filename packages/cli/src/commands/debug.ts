@@ -1,7 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { type Function, isServedOnDemand, labels, type Runtime, runtimeOf } from "@spry/function";
-import { type ClusterConfig, type EnvVar, type KubeClient, type Pod, resources } from "@spry/kube";
+import {
+  type ClusterConfig,
+  type EnvVar,
+  isNotFound,
+  type KubeClient,
+  type Pod,
+  resources,
+  type Target,
+} from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { closeToPods, copyLabel, ownPolicy, removePolicy } from "../debug/closed-to-pods.ts";
 import { relayDebugpy } from "../debug/debugpy-relay.ts";
 import { directoryInPod, functionDirectory } from "../debug/directory-in-pod.ts";
 import { relayInspector } from "../debug/inspector-relay.ts";
@@ -33,15 +42,14 @@ export async function debug(
   const { language } = runtimeOf(fn);
   const inspectPort = inspectPorts[language];
   const interrupted = untilInterrupted();
-  const pod = await client.create(
-    resources.pods,
-    await copyOf(client, fn, inspectVariables(inspectPort, gateway !== undefined)),
-  );
-  const podName = pod.metadata.name ?? "";
+  const copy = await copyOf(client, fn, inspectVariables(inspectPort, gateway !== undefined));
+  const podName = copy.metadata.name ?? "";
   const target = { namespace, name: podName };
   const report = (line: string) => console.error(line);
   const ticker = new Ticker();
   try {
+    await closeToPods(client, target, report);
+    await ownPolicy(client, await client.create(resources.pods, copy));
     ticker.wait(`starting a copy of ${name}`);
     const ended = await Promise.race([untilReady(client, target), interrupted]);
     ticker.stop();
@@ -66,9 +74,18 @@ export async function debug(
     );
   } finally {
     ticker.stop();
-    await client.delete(resources.pods, target, { gracePeriodSeconds: 0 });
+    await Promise.all([removePolicy(client, target), removeCopy(client, target)]);
   }
   process.exit(exitCodeOf(await interrupted));
+}
+
+async function removeCopy(client: KubeClient, target: Target): Promise<void> {
+  try {
+    await client.delete(resources.pods, target, { gracePeriodSeconds: 0 });
+  } catch (error) {
+    // It could not be created.
+    if (!isNotFound(error)) throw error;
+  }
 }
 
 interface DebuggerPlace {
@@ -146,12 +163,17 @@ async function copyOf(client: KubeClient, fn: Function, inspect: readonly EnvVar
     startupProbe: _startup,
     ...own
   } = container ?? { name: "function" };
+  const copyName = `${name.slice(0, 40)}-debug-${randomBytes(3).toString("hex")}`;
   return {
     metadata: {
-      name: `${name.slice(0, 40)}-debug-${randomBytes(3).toString("hex")}`,
+      name: copyName,
       namespace,
       // Without the labels by which a Service or a ReplicaSet would select it as one of the Function's Pods.
-      labels: { "app.kubernetes.io/component": "debug", "app.kubernetes.io/part-of": name },
+      labels: {
+        "app.kubernetes.io/component": "debug",
+        "app.kubernetes.io/part-of": name,
+        [copyLabel]: copyName,
+      },
     },
     spec: {
       ...template.spec,

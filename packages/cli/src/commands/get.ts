@@ -52,12 +52,14 @@ export async function get(given: string | undefined, options: GetOptions): Promi
   }
 }
 
+const kinds = new Set(["functions", "function", "fn"]);
+
 /** `get functions`, as with kubectl, is all of them, unless one is called so. */
 async function nameMeant(
   { client, namespace }: Connection,
   given: string | undefined,
 ): Promise<string | undefined> {
-  if (given !== "functions") return given;
+  if (given === undefined || !kinds.has(given)) return given;
   const isThere = await client.get(functions, { namespace, name: given }).then(
     () => true,
     (error: unknown) => {

@@ -13,8 +13,6 @@ export async function scale(name: string, replicas: number, options: GlobalOptio
       `${name} scales by itself, from ${spec.scaleConfig.minReplicas} to ${spec.scaleConfig.maxReplicas}`,
       "change scale in its spry.yaml, or spec.scaleConfig",
     );
-  if (replicas < 1)
-    throw new UserError("at least 1 instance is needed", "to scale to zero, set scale.min to 0");
   await client.patch(functions, { namespace, name }, { spec: { replicas } }, { fieldManager });
   console.error(`function/${name} scaled to ${replicas}`);
 }
