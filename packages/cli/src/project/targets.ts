@@ -30,7 +30,7 @@ export function targetsOf(directories: readonly string[], only: readonly string[
     if (!all.some((each) => each.name === name))
       throw new UserError(
         `a Function ${name} does not exist in ${directories.map((each) => shownPath(path.resolve(each))).join(", ")}`,
-        `choose of ${all.map((each) => each.name).join(", ")}`,
+        `choose one of ${all.map((each) => each.name).join(", ")}`,
       );
   const chosen = only.length === 0 ? all : all.filter(({ name }) => only.includes(name));
   checkDifferent(chosen);
