@@ -92,7 +92,7 @@ functions:
     ]);
     const unknown = refusalOf(() => opened("functions: { orders: , stock: }", "order"));
     expect(unknown.message).toContain("a Function order does not exist in");
-    expect(unknown.wayOut).toBe("choose of orders, stock");
+    expect(unknown.wayOut).toBe("choose one of orders, stock");
   });
 
   test("the directory of one of them alone has the same settings", () => {
