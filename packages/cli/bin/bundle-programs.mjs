@@ -1,6 +1,8 @@
 // Bundles the programs of Spry: one JavaScript file each. Node.js would run the TypeScript as it is, but keep its compiler
 // in memory (25 MB a process) and look for 300 files at every start. Locations (`import.meta`) stay those of the sources.
 import { spawnSync } from "node:child_process";
+import http from "node:http";
+import https from "node:https";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -41,7 +43,7 @@ export async function bundlePrograms(outdir, { inPackage = false } = {}) {
       banner: {
         js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
       },
-      plugins: [keepLocations(inPackage ? fromPackage : fromHere)],
+      plugins: [keepLocations(inPackage ? fromPackage : fromHere), plainHttp],
     });
   } finally {
     await stop();
@@ -80,3 +82,26 @@ const keepLocations = (locationOf) => ({
     });
   },
 });
+
+/**
+ * `import` of `node:http` reads all of its exports, and three of them load all of `fetch`, which takes longer than the rest of a
+ * program's start. Only what is a plain value is exported here: nothing of ours needs more.
+ */
+const plainHttp = {
+  name: "plain-http",
+  setup(build) {
+    const modules = { "node:http": http, "node:https": https };
+    build.onResolve({ filter: /^node:https?$/ }, ({ path: name, kind }) =>
+      kind === "import-statement" ? { path: name, namespace: "plain-http" } : undefined,
+    );
+    build.onLoad({ filter: /.*/, namespace: "plain-http" }, ({ path: name }) => {
+      const exported = Object.entries(Object.getOwnPropertyDescriptors(modules[name]))
+        .filter(([, { value }]) => value !== undefined)
+        .map(([key]) => key);
+      const contents = `const found = process.getBuiltinModule(${JSON.stringify(name)});
+export default found;
+export const { ${exported.join(", ")} } = found;`;
+      return { contents, loader: "js" };
+    });
+  },
+};

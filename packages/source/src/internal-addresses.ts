@@ -23,7 +23,8 @@ const internal: readonly [address: string, bits: number][] = [
   ["192.0.0.192", 32],
   ["fd00:ec2::254", 128],
 ];
-const fixed = listOf(internal);
+/** Made when it is first asked for: most programs that load this file never do. */
+let fixed: BlockList | undefined;
 
 /** Prefixes (of 96 bits, but 6to4's of 16) behind which an IPv4 address stands: mapped, compatible, NAT64. */
 const carriers = ["0:0:0:0:0:ffff", "0:0:0:0:0:0", "64:ff9b:0:0:0:0", "0:0:0:0:ffff:0"];
@@ -36,7 +37,8 @@ export function isInternal(address: string): boolean {
   }
   const api = process.env["KUBERNETES_SERVICE_HOST"] ?? "";
   if (isIP(api)) own.addAddress(api, familyOf(api));
-  return formsOf(address).some((form) => contains(fixed, form) || contains(own, form));
+  const known = (fixed ??= listOf(internal));
+  return formsOf(address).some((form) => contains(known, form) || contains(own, form));
 }
 
 /** A list that an operator has written: addresses and networks (`10.0.0.0/8`). Undefined where an entry is neither. */
