@@ -6,7 +6,7 @@ import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
 import { startSpry } from "../support/spry-process.ts";
 import { functionManifest, root } from "../support/platform.ts";
@@ -218,4 +218,45 @@ test("a copy with a debugger's port is closed to other Pods, and its policy goes
   expect(await debug.end()).toBe(130);
   expect(await platform.k(`${policy}{.items[*].metadata.name}`)).toBe("");
   expect(await platform.k(`${copies}{.items[*].metadata.name}`)).toBe("");
+});
+
+describe("spry get prints exactly what kubectl prints", () => {
+  beforeAll(async () => {
+    for (const name of ["first", "second"]) {
+      const manifest = functionManifest(name, "exports.main = () => 1;", { replicas: 1 });
+      await platform.k("apply -n default -f -", manifest);
+      await platform.k(`wait --for=condition=Running function/${name} --timeout=60s`);
+    }
+  });
+
+  test.each([
+    "jsonpath={.items[*].metadata.name}",
+    String.raw`jsonpath={range .items[*]}{.metadata.name}{"\t"}{.spec.runtime}{"\n"}{end}`,
+    String.raw`jsonpath={range .items[*]}{.metadata.name}: {range .status.conditions[*]}{.type}={.status} {end}{"\n"}{end}`,
+    String.raw`jsonpath={.items[0].metadata.name}{"\n"}`,
+    "jsonpath={.items[-1].metadata.name}",
+    "jsonpath={.items[0:2].metadata.name}",
+    "jsonpath={.items[1:].metadata.name}",
+    "jsonpath={.items[0,1].metadata.name}",
+    `jsonpath={.items[?(@.metadata.name=="second")].spec.runtime}`,
+    "jsonpath={.items[*]['metadata.name','spec.runtime']}",
+    `jsonpath={.items[*].status.conditions[?(@.type=="Running")].status}`,
+    "jsonpath={range .items[?(@.status.replicas>0)]}{@.metadata.name}{' '}{end}",
+    "jsonpath={$.kind} {.items[0].spec.nothing}",
+    "jsonpath={.items[*].spec.source}",
+    "jsonpath={.items[*].status.replicas}",
+    String.raw`jsonpath={.items[*].metadata.annotations.serverless\.kyma-project\.io/none}`,
+    "custom-columns=NAME:.metadata.name,RUNTIME:.spec.runtime",
+    "custom-columns=N:{.metadata.name},NONE:.spec.nothing,COND:status.conditions[*].type",
+  ])("with -o %s", async (output) => {
+    const ours = await platform.spry(["get", "-o", output]);
+    const theirs = await platform.kubectl(["get", "functions", "-o", output]);
+    expect(theirs).toMatchObject({ code: 0, stdout: expect.stringMatching(/./) });
+    expect(ours).toMatchObject({ code: 0, stdout: theirs.stdout });
+  });
+
+  test("and refuses what it does not know", async () => {
+    const { code, stderr } = await platform.spry(["get", "-o", "go-template={{.items}}"]);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining("kubectl") });
+  });
 });

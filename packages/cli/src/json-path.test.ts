@@ -25,7 +25,8 @@ test.each([
   ["{.nothing.here}", ""],
 ])("%s is %j", (template, text) => expect(renderJsonPath(template, object)).toBe(text));
 test("what is not supported is refused", () => {
-  expect(() => renderJsonPath("{range .items[*]}", object)).toThrow("range is not supported");
+  expect(() => renderJsonPath("{range .items[*]}", object)).toThrow("without its {end}");
+  expect(() => renderJsonPath("{.a}{end}", object)).toThrow("{end} without a {range");
   expect(() => renderJsonPath("{.a[b]}", object)).toThrow("is not a path");
   expect(() => renderJsonPath("{.metadata.name", object)).toThrow("without its counterpart");
   expect(() => renderJsonPath("{.metadata.name}}", object)).toThrow("without its counterpart");

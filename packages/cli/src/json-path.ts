@@ -1,69 +1,72 @@
-/** Kubernetes' JSONPath templates (`kubectl get -o jsonpath=`), as far as one object needs them: fields, indexes, filters. */
+/** Kubernetes' JSONPath templates (`kubectl get -o jsonpath=`): text with expressions in braces, and ranges. */
+import { findInPath, shownValue } from "./json-path-steps.ts";
 import { UserError } from "./user-error.ts";
 
 const maxLength = 4096;
 const wayOut = "write it as in {.status.conditions[0].message}";
 
+/** Text, an expression in braces, or what is repeated for each result of a path. */
+type Part = { text: string } | { path: string } | { range: string; parts: Part[] };
+
 /**
- * Text with expressions in braces, such as `{.status.conditions[?(@.type=="Running")].status}{"\n"}`; several results are
- * joined by blanks. Throws a UserError for what is not supported (`range`, functions).
+ * Text with expressions such as `{.status.conditions[?(@.type=="Running")].status}{"\n"}`, and with
+ * `{range .items[*]}…{end}`; several results are joined by blanks. Throws a UserError for what is not supported.
  */
 export function renderJsonPath(template: string, root: unknown): string {
   if (template.length > maxLength)
     throw new UserError(`the template has more than ${maxLength} characters`);
-  const whole = template.includes("{") ? template : `{${template}}`;
-  const expressions = /\{((?:"[^"]*"|'[^']*'|[^{}"'])*)\}/g;
-  if (/[{}]/.test(whole.replaceAll(expressions, "")))
-    throw new UserError(`${template} has a brace without its counterpart`, wayOut);
-  return whole.replaceAll(expressions, (_all, body: string) => expression(body.trim(), root));
+  const parts = partsOf(template.includes("{") ? template : `{${template}}`, template);
+  return rendered(parts, { root, current: root });
 }
 
-function expression(text: string, root: unknown): string {
-  const literal = /^"([^"]*)"$|^'([^']*)'$/.exec(text);
-  if (literal) return JSON.parse(`"${literal[1] ?? literal[2]}"`) as string;
-  if (/^(?:range|end)\b/.test(text))
-    throw new UserError("range is not supported in jsonpath", "use kubectl, or -o json with jq");
-  return find(text, root).map(shown).join(" ");
+function rendered(parts: readonly Part[], place: { root: unknown; current: unknown }): string {
+  return parts
+    .map((part) => {
+      if ("text" in part) return part.text;
+      if ("path" in part) return findInPath(part.path, place).map(shownValue).join(" ");
+      return findInPath(part.range, place)
+        .map((current) => rendered(part.parts, { ...place, current }))
+        .join("");
+    })
+    .join("");
 }
 
-const shown = (value: unknown): string =>
-  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
-
-/** One step of a path, by its first group that matches: name, quoted name, index, wildcard, filter. */
-const step =
-  /^(?:\.?\[\?\(@\.([\w.-]+)\s*(==|!=)\s*(?:"([^"]*)"|'([^']*)'|(\w+))\)\]|\.?\[(?:'([^']+)'|"([^"]+)"|(-?\d+)|(\*))\]|\.(\*)|\.((?:\\.|[^.[\s])+))/;
-
-function find(text: string, root: unknown): unknown[] {
-  let rest = text.replace(/^\$/, "").replace(/^(?=[^.[])/, ".");
-  let found: unknown[] = [root];
-  if (rest === ".") return found;
+/** `shown`: as the user wrote it, for messages. */
+function partsOf(template: string, shown: string): Part[] {
+  const all: Part[] = [];
+  const open: { range: string; parts: Part[] }[] = [];
+  const add = (part: Part) => (open.at(-1)?.parts ?? all).push(part);
+  let rest = template;
   while (rest !== "") {
-    const match = step.exec(rest);
-    if (!match) throw new UserError(`${text} is not a path`, wayOut);
-    rest = rest.slice(match[0].length);
-    const [, filter, operator, a, b, c, quoted, doubleQuoted, index, all, every, name] = match;
-    found = found.flatMap((value) => {
-      if (filter !== undefined) {
-        const wanted = a ?? b ?? c;
-        const isEqual = (item: unknown) => shown(find(filter, item)[0]) === wanted;
-        return items(value).filter((item) => isEqual(item) === (operator === "=="));
-      }
-      if (all !== undefined || every !== undefined) return items(value);
-      if (index !== undefined) return Array.isArray(value) ? defined(value.at(Number(index))) : [];
-      return member(value, quoted ?? doubleQuoted ?? name?.replaceAll(/\\(.)/g, "$1") ?? "");
-    });
+    const [whole = "", text, body] =
+      /^(?:([^{}]+)|\{((?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^{}"'])*)\})/.exec(rest) ?? [];
+    if (whole === "") throw new UserError(`${shown} has a brace without its counterpart`, wayOut);
+    rest = rest.slice(whole.length);
+    if (text !== undefined) {
+      add({ text });
+      continue;
+    }
+    const expression = (body ?? "").trim();
+    const range = /^range\s+([^]+)$/.exec(expression)?.[1];
+    if (range !== undefined) {
+      const part = { range, parts: [] };
+      add(part);
+      open.push(part);
+    } else if (expression === "end") {
+      if (!open.pop()) throw new UserError(`${shown} has an {end} without a {range …}`, wayOut);
+    } else add(literal(expression) ?? { path: expression });
   }
-  return found;
+  if (open.length > 0) throw new UserError(`${shown} has a {range …} without its {end}`, wayOut);
+  return all;
 }
 
-function items(value: unknown): unknown[] {
-  if (Array.isArray(value)) return value as unknown[];
-  return typeof value === "object" && value !== null ? Object.values(value) : [];
+function literal(expression: string): Part | undefined {
+  const [, double, single] = /^(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')$/.exec(expression) ?? [];
+  const text = double ?? single?.replaceAll(String.raw`\'`, "'").replaceAll(/(?<!\\)"/g, '\\"');
+  if (text === undefined) return undefined;
+  try {
+    return { text: JSON.parse(`"${text}"`) as string };
+  } catch {
+    throw new UserError(`${expression} is not a text`, String.raw`write it as in {"\n"}`);
+  }
 }
-
-function member(value: unknown, name: string): unknown[] {
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, name)) return [];
-  return defined((value as Record<string, unknown>)[name]);
-}
-
-const defined = (value: unknown): unknown[] => (value === undefined ? [] : [value]);

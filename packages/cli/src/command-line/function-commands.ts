@@ -99,7 +99,10 @@ export function addFunctionCommands(program: Command): void {
     .command("get [name]")
     .description("list Functions, or show one")
     .option("-A, --all-namespaces", "list Functions of all namespaces")
-    .option("-o, --output <format>", "wide, name, json, yaml or jsonpath=TEMPLATE")
+    .option(
+      "-o, --output <format>",
+      "wide, name, json, yaml, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,…",
+    )
     .option("-w, --watch", "print changes until Ctrl-C")
     .option("-l, --selector <labels>", "only those with these labels, such as app=shop")
     .action(async (name, _options, command) =>

@@ -5,6 +5,7 @@ import { printableJson } from "../printable-json.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { withoutDirectory } from "../load-failure.ts";
+import { columnsIn, customTable } from "../custom-columns.ts";
 import { renderJsonPath } from "../json-path.ts";
 import { fittingTable } from "../table.ts";
 import { columnsOf, wrapped } from "../terminal-width.ts";
@@ -72,7 +73,9 @@ async function nameMeant(
 
 function printer(options: GetOptions, connection: Connection): Print {
   const { output } = options;
-  const [format = "", template] = /^(jsonpath)=(.*)$/s.exec(output ?? "")?.slice(1) ?? [output];
+  const [format = "", template = ""] = /^(jsonpath|custom-columns)(?:=(.*))?$/s
+    .exec(output ?? "")
+    ?.slice(1) ?? [output];
   switch (format) {
     case "":
     case "wide":
@@ -85,14 +88,38 @@ function printer(options: GetOptions, connection: Connection): Print {
     case "name":
       return (found) => found.forEach(({ metadata }) => console.log(`function/${metadata.name}`));
     case "jsonpath":
-      return (found, isOne) =>
-        console.log(renderJsonPath(template ?? "", isOne ? found[0] : listOf(found)));
+      return printTemplate(template, options.watch === true);
+    case "custom-columns":
+      return printColumns(template);
     default:
       throw new UserError(
         `unknown output format ${output}`,
-        "use wide, name, json, yaml or jsonpath='{.status.conditions[0].message}'",
+        "use wide, name, json, yaml, jsonpath='{.status.conditions[0].message}' or custom-columns=NAME:.metadata.name" +
+          (/^(?:go-template|template|jsonpath-|custom-columns-)/.test(format)
+            ? ", or kubectl"
+            : ""),
       );
   }
+}
+
+/** Exactly what the template says, as kubectl does; a line of its own on a terminal, and for each change. */
+function printTemplate(template: string, isWatch: boolean): Print {
+  // Mistakes are reported before the first object.
+  renderJsonPath(template, {});
+  const end = isWatch || process.stdout.isTTY ? "\n" : "";
+  return (found, isOne) => {
+    const text = renderJsonPath(template, isOne ? found[0] : listOf(found));
+    process.stdout.write(text.endsWith("\n") ? text : text + end);
+  };
+}
+
+function printColumns(template: string): Print {
+  const columns = columnsIn(template);
+  let isFirst = true;
+  return (found) => {
+    for (const line of customTable(columns, found, isFirst)) console.log(line);
+    isFirst = false;
+  };
 }
 
 /** What can be applied again, also later and elsewhere: a list is a `List`, and what only this very object has is left out. */
