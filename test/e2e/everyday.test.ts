@@ -243,7 +243,7 @@ describe("spry get prints exactly what kubectl prints", () => {
     `jsonpath={.items[*].status.conditions[?(@.type=="Running")].status}`,
     "jsonpath={range .items[?(@.status.replicas>0)]}{@.metadata.name}{' '}{end}",
     "jsonpath={$.kind} {.items[0].spec.nothing}",
-    "jsonpath={.items[*].spec.source}",
+    "jsonpath={.items[*].spec}",
     "jsonpath={.items[*].status.replicas}",
     String.raw`jsonpath={.items[*].metadata.annotations.serverless\.kyma-project\.io/none}`,
     "custom-columns=NAME:.metadata.name,RUNTIME:.spec.runtime",
@@ -251,7 +251,7 @@ describe("spry get prints exactly what kubectl prints", () => {
   ])("with -o %s", async (output) => {
     const ours = await platform.spry(["get", "-o", output]);
     const theirs = await platform.kubectl(["get", "functions", "-o", output]);
-    expect(theirs).toMatchObject({ code: 0, stdout: expect.stringMatching(/./) });
+    expect(theirs).toMatchObject({ code: 0 });
     expect(ours).toMatchObject({ code: 0, stdout: theirs.stdout });
   });
 

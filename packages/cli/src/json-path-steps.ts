@@ -3,9 +3,19 @@ import { UserError } from "./user-error.ts";
 
 const wayOut = "write it as in {.status.conditions[0].message}";
 
-/** As Kubernetes prints a result. */
-export const shownValue = (value: unknown): string =>
-  typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+/** As Kubernetes prints a result: of an object JSON with its keys in order, safe for a page. */
+export function shownValue(value: unknown): string {
+  if (typeof value === "string") return value;
+  const text = JSON.stringify(value, (_key, each: unknown) =>
+    typeof each === "object" && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : each,
+  );
+  return (text ?? "").replaceAll(
+    /[<>&\u2028\u2029]/g,
+    (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
 
 /** All results. `$` begins at the root, everything else at the current item of a range. */
 export function findInPath(

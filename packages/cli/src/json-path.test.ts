@@ -21,7 +21,7 @@ test.each([
   ["{.status.conditions[-1].type}", "Running"],
   [String.raw`{.metadata.labels.app\.kubernetes\.io/name}`, "x"],
   ["{.metadata['name']}", "shop"],
-  ["{.metadata}", '{"name":"shop","labels":{"app.kubernetes.io/name":"x"}}'],
+  ["{.metadata}", `{"labels":{"app.kubernetes.io/name":"x"},"name":"shop"}`],
   ["{.nothing.here}", ""],
 ])("%s is %j", (template, text) => expect(renderJsonPath(template, object)).toBe(text));
 test("what is not supported is refused", () => {

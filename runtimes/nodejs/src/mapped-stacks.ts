@@ -11,15 +11,16 @@ const tailBytes = 4096;
 export function mapStacksOf(file: string): void {
   // Then Node.js does it.
   if (process.sourceMapsEnabled) return leaveFrames(() => true);
-  if (!isNodes(Error.prepareStackTrace) || !endsWithMap(file)) return;
+  if (!isNodes() || !endsWithMap(file)) return;
   Error.prepareStackTrace = mappedStack;
   // Unless the Function has its own way of writing stacks.
   leaveFrames(() => Error.prepareStackTrace === mappedStack);
 }
 
 /** Something that was required before may have its own. */
-const isNodes = (prepare: typeof Error.prepareStackTrace): boolean =>
-  prepare === undefined || prepare.name === "ErrorPrepareStackTrace";
+const isNodes = (): boolean =>
+  Error.prepareStackTrace === undefined ||
+  Error.prepareStackTrace.name === "ErrorPrepareStackTrace";
 
 function mappedStack(error: Error, frames: NodeJS.CallSite[]): string {
   const head = headOf(error);

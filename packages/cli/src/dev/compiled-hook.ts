@@ -28,11 +28,16 @@ export class CompiledHook {
 function loadFrom(file: string): void {
   const { registerHooks } = process.getBuiltinModule("node:module");
   const { readFileSync } = process.getBuiltinModule("node:fs");
+  const { pathToFileURL } = process.getBuiltinModule("node:url");
+  // A process may wait for its Function, and is then to load what has been compiled meanwhile.
+  const runtime = pathToFileURL(process.argv[1] ?? "").href;
+  let loaded: { url?: string; format: string; source: string } | undefined;
   registerHooks({
     load(url, context, nextLoad) {
-      if (!url.startsWith("file:")) return nextLoad(url, context);
-      const code = JSON.parse(readFileSync(file, "utf8"));
+      if (!url.startsWith("file:") || url === runtime) return nextLoad(url, context);
+      const code = loaded ?? JSON.parse(readFileSync(file, "utf8"));
       if (code.url !== url) return nextLoad(url, context);
+      loaded = code;
       return { format: code.format, source: code.source, shortCircuit: true };
     },
   });

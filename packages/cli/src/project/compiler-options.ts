@@ -13,7 +13,7 @@ export function compilerOption(file: string, name: string, depth = 0): unknown {
   if (own !== undefined || depth >= maxDepth) return own;
   // The last one counts.
   for (const base of [bases ?? []].flat().toReversed()) {
-    const place = placeOf(String(base), file);
+    const place = placeOf(base, file);
     const found = place === undefined ? undefined : compilerOption(place, name, depth + 1);
     if (found !== undefined) return found;
   }

@@ -33,8 +33,8 @@ export function decoratorMetadata(root: string, handler: string): DecoratorMetad
   let compiling: Promise<PartialMessage[]> | undefined;
   const plugin: Plugin = {
     name: "decorator-metadata",
-    setup: ({ onLoad }) => {
-      onLoad({ filter: /\.[cm]?tsx?$/ }, async ({ path: file }) => {
+    setup(build) {
+      build.onLoad({ filter: /\.[cm]?tsx?$/ }, async ({ path: file }) => {
         if (/[\\/]node_modules[\\/]/.test(file)) return undefined;
         if (!decorator.test(readFileSync(file, "utf8"))) return undefined;
         try {
