@@ -1,3 +1,4 @@
+import { functions } from "@spry/function";
 import {
   isConflict,
   type KubeClient,
@@ -19,14 +20,27 @@ export async function applyObject<T extends KubeObject>(
   object: T,
   options: { forceConflicts?: boolean; dryRun?: boolean },
 ): Promise<T> {
+  const applied = withoutStatus(resource, object);
   const write = (force: boolean) =>
-    client.apply(resource, object, { fieldManager, force, dryRun: options.dryRun ?? false });
+    client.apply(resource, applied, { fieldManager, force, dryRun: options.dryRun ?? false });
   try {
     return await write(options.forceConflicts ?? false);
   } catch (error) {
     if (!isOwnConflict(error)) throw error;
     return write(true);
   }
+}
+
+/**
+ * What `spry get -o yaml` prints can be applied again: the server does not write a status that comes this way, but a value that
+ * has changed since would be a conflict.
+ */
+function withoutStatus<T extends KubeObject>({ group, plural }: Resource<T>, object: T): T {
+  if (group !== functions.group || plural !== functions.plural || !("status" in object))
+    return object;
+  const desired = { ...object };
+  delete desired.status;
+  return desired;
 }
 
 /** `spry rollback` and `spry traffic` write fields, too: what the same user applies afterwards replaces that. */

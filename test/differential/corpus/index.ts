@@ -13,6 +13,7 @@ import { generated } from "./generated.ts";
 import { lifecycles } from "./lifecycle.ts";
 import { reads } from "./reads.ts";
 import { validations } from "./validation.ts";
+import { appliedStatuses } from "./status-apply.ts";
 import { nodePorts, warned } from "./warnings.ts";
 import { writes } from "./writes.ts";
 
@@ -34,4 +35,5 @@ export const cases: Case[] = [
   ...warned,
   ...nodePorts,
   ...registrations,
+  ...appliedStatuses,
 ];
