@@ -5,7 +5,7 @@ import { code, generatedFrom, item, paragraph } from "./markdown.ts";
 
 export function cliReference(): string {
   const program = createProgram();
-  const commands = program.commands.flatMap((command) =>
+  const commands = shownCommands(program).flatMap((command) =>
     command.commands.length > 0 ? command.commands : [command],
   );
   return `${[
@@ -58,3 +58,9 @@ function optionLine(option: Option): string {
     `${option.description}${more.length > 0 ? ` (${more.join("; ")})` : ""}`,
   );
 }
+
+/** Not those that only programs use, nor help itself. */
+const shownCommands = (program: Command): Command[] => {
+  const visible = new Set(program.createHelp().visibleCommands(program));
+  return program.commands.filter((each) => visible.has(each));
+};

@@ -7,7 +7,8 @@ import { printableJson } from "./printable-json.ts";
 import { printableOutput } from "./printable.ts";
 import { UserError } from "./user-error.ts";
 
-const levels = ["debug", "info", "warn", "error"] as const;
+/** The least severe first. */
+export const levels = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof levels)[number];
 
 export interface LogFilter {

@@ -1,13 +1,30 @@
 /** Commands about a directory. */
 import { type Command, Option } from "commander";
+import { suggesting } from "./suggestions.ts";
 import { collect, port, seconds } from "./values.ts";
+
+/** Of those that a new Function may have. */
+const runtimeNames = async (): Promise<string[]> => {
+  const { runtimes } = await import("@spry/function");
+  return runtimes.filter(({ deprecated }) => !deprecated).map(({ name }) => name);
+};
 
 export function addDirectoryCommands(program: Command): void {
   program
     .command("init [dir]")
     .description("create a directory with a Function")
-    .option("-r, --runtime <name>", "nodejs22, nodejs24, nodejs26, python312 or python314")
-    .option("-t, --template <name>", "kind of handler, see --list")
+    .addOption(
+      suggesting(
+        new Option("-r, --runtime <name>", "nodejs22, nodejs24, nodejs26, python312 or python314"),
+        runtimeNames,
+      ),
+    )
+    .addOption(
+      suggesting(
+        new Option("-t, --template <name>", "kind of handler, see --list"),
+        async () => (await import("../commands/init.ts")).templateNames,
+      ),
+    )
     .option("--name <name>", "name of the Function (default: the directory's)")
     .option("--list", "list the templates")
     .option("--force", "overwrite files")
@@ -16,7 +33,12 @@ export function addDirectoryCommands(program: Command): void {
     .option("--url <url>", "write a config.yaml that builds from a Git repository")
     .option("--reference <name>", "branch, tag or commit of the repository (default: main)")
     .option("--base-dir <dir>", "folder of the repository (default: its root)")
-    .option("--schema-version <version>", "write a config.yaml (v0 or v1), not a spry.yaml")
+    .addOption(
+      suggesting(
+        new Option("--schema-version <version>", "write a config.yaml (v0 or v1), not a spry.yaml"),
+        ["v0", "v1"],
+      ),
+    )
     .option("--runtime-image-override <image>", "base image for the config.yaml")
     .addOption(new Option("-d, --dir <dir>", "the same as DIR").hideHelp())
     .addOption(new Option("--repository-name <name>", "accepted without an effect").hideHelp())
@@ -102,7 +124,9 @@ export function addDirectoryCommands(program: Command): void {
     .command("build <dir>")
     .description("build a Function's image from a directory, as the platform does")
     .requiredOption("-t, --tag <image>", "name of the image: REGISTRY/NAME:TAG")
-    .option("--runtime <name>", "runtime", "nodejs24")
+    .addOption(
+      suggesting(new Option("--runtime <name>", "runtime").default("nodejs24"), runtimeNames),
+    )
     .option(
       "--base <image>",
       "image with interpreter and runtime: a name, oci:DIR or oci-archive:FILE (default: this machine's own)",

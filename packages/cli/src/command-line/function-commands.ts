@@ -1,6 +1,7 @@
 /** Commands about Functions that are deployed. */
 import { type Command, Option } from "commander";
-import { levelNamed } from "../log-lines.ts";
+import { levelNamed, levels } from "../log-lines.ts";
+import { suggesting } from "./suggestions.ts";
 import {
   collect,
   count,
@@ -31,12 +32,18 @@ export function addFunctionCommands(program: Command): void {
     )
     .option("--force-conflicts", "take over fields that another manager owns")
     .option("--dry-run", "validate on the server, without storing anything")
-    .option(
-      "--onerror <what>",
-      "nothing, or purge: delete what this command has created",
-      "nothing",
+    .addOption(
+      suggesting(
+        new Option("--onerror <what>", "nothing, or purge: delete what this command has created"),
+        ["nothing", "purge"],
+      ).default("nothing"),
     )
-    .option("-o, --output <format>", "json or yaml: the objects as stored; none: nothing")
+    .addOption(
+      suggesting(
+        new Option("-o, --output <format>", "json or yaml: the objects as stored; none: nothing"),
+        ["json", "yaml", "none"],
+      ),
+    )
     .addOption(new Option("-w, --watch", "accepted: Functions are followed anyway").hideHelp())
     .option("--json", "report the progress as objects, one a line, for programs")
     .action(async (files, options, command) =>
@@ -60,7 +67,12 @@ export function addFunctionCommands(program: Command): void {
     .command("sync <name>")
     .description("write a deployed Function, with its APIRules and subscriptions, as a config.yaml")
     .option("-d, --dir <dir>", "directory to write to", ".")
-    .option("--schema-version <version>", "schema version of config.yaml: v0 or v1", "v0")
+    .addOption(
+      suggesting(
+        new Option("--schema-version <version>", "schema version of config.yaml: v0 or v1"),
+        ["v0", "v1"],
+      ).default("v0"),
+    )
     .option("--force", "overwrite files")
     .action(async (name, _options, command) =>
       (await import("../commands/sync.ts")).sync(name, command.optsWithGlobals()),
@@ -99,9 +111,14 @@ export function addFunctionCommands(program: Command): void {
     .command("get [name]")
     .description("list Functions, or show one")
     .option("-A, --all-namespaces", "list Functions of all namespaces")
-    .option(
-      "-o, --output <format>",
-      "wide, name, json, yaml, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,…",
+    .addOption(
+      suggesting(
+        new Option(
+          "-o, --output <format>",
+          "wide, name, json, yaml, jsonpath=TEMPLATE or custom-columns=TITLE:PATH,…",
+        ),
+        ["wide", "name", "json", "yaml", "jsonpath=", "custom-columns="],
+      ),
     )
     .option("-w, --watch", "print changes until Ctrl-C")
     .option("-l, --selector <labels>", "only those with these labels, such as app=shop")
@@ -124,10 +141,14 @@ export function addFunctionCommands(program: Command): void {
     .option("--since <time>", "only newer output: 30s, 5m, 2h", duration)
     .option("--previous", "output of the containers before their last restart")
     .option("--timestamps", "put the time before each line")
-    .option(
-      "--level <level>",
-      "only lines of this level and above: debug, info, warn, error",
-      levelNamed,
+    .addOption(
+      suggesting(
+        new Option(
+          "--level <level>",
+          "only lines of this level and above: debug, info, warn, error",
+        ).argParser(levelNamed),
+        levels,
+      ),
     )
     .option("--request <id>", "only lines that name a request (X-Request-Id)")
     .option("--json", "each line as an object, with the instance")
@@ -140,7 +161,12 @@ export function addFunctionCommands(program: Command): void {
     .command("invoke <name> [path]")
     .description("send a request to a Function and print the response")
     .option("-d, --data <body>", "request body; @file reads a file, @- standard input")
-    .option("-X, --method <method>", "HTTP method (default: GET, or POST with --data)")
+    .addOption(
+      suggesting(
+        new Option("-X, --method <method>", "HTTP method (default: GET, or POST with --data)"),
+        ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"],
+      ),
+    )
     .option("-H, --header <header>", "request header, as in curl (repeatable)", collect)
     .addOption(new Option("-p, --path <path>", "the same as PATH").hideHelp())
     .option("-i, --include", "print status and headers too")
@@ -166,7 +192,7 @@ export function addFunctionCommands(program: Command): void {
   program
     .command("history <name>")
     .description("list the versions of a Function: who changed what when, and which one serves")
-    .option("-o, --output <format>", "json or yaml")
+    .addOption(suggesting(new Option("-o, --output <format>", "json or yaml"), ["json", "yaml"]))
     .action(async (name, _options, command) =>
       (await import("../commands/history.ts")).history(name, command.optsWithGlobals()),
     );

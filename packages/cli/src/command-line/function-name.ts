@@ -4,6 +4,9 @@ import { UserError } from "../user-error.ts";
 
 const kind = /^(?:fn|functions?)(?:\.(?:v1alpha[12]\.)?serverless\.kyma-project\.io)?$/i;
 
+/** Whether a word stands for the kind Function. */
+export const isFunctionKind = (word: string): boolean => kind.test(word);
+
 /** The name alone; a UserError for what names something else. */
 export function functionNamed(text: string): string {
   const [first = "", name, ...more] = text.split("/");

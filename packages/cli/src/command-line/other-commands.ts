@@ -1,5 +1,6 @@
 /** Commands about the command itself, and about the kind Function. */
-import { type Command } from "commander";
+import { Argument, type Command, Option } from "commander";
+import { suggesting } from "./suggestions.ts";
 
 export function addOtherCommands(program: Command): void {
   program
@@ -8,16 +9,23 @@ export function addOtherCommands(program: Command): void {
     .action(async (field) => (await import("../commands/explain.ts")).explain(field));
 
   program
-    .command("completion <shell>")
+    .command("completion")
+    .addArgument(suggesting(new Argument("<shell>"), ["bash", "zsh", "fish"]))
     .description("print a script that completes commands: bash, zsh or fish")
-    .action(async (shell) =>
-      (await import("../commands/completion.ts")).completion(shell, program),
+    .action(async (shell) => (await import("../commands/completion.ts")).completion(shell));
+
+  program
+    .command("__complete [words...]", { hidden: true })
+    .description("print what the last word of a command may become, for the scripts of completion")
+    .option("--descriptions", "each with a tab and what it is")
+    .action(async (words, options) =>
+      (await import("../commands/complete.ts")).complete(words, options, program),
     );
 
   program
     .command("version")
     .description("print the version of this command, and of the cluster if one can be reached")
-    .option("-o, --output <format>", "json")
+    .addOption(suggesting(new Option("-o, --output <format>", "json"), ["json"]))
     .action(async (_options, command) =>
       (await import("../commands/version.ts")).printVersion(command.optsWithGlobals()),
     );

@@ -1,68 +1,69 @@
-import { type Command } from "commander";
 import { UserError } from "../user-error.ts";
+import { filesExitCode } from "./complete.ts";
 
-/** Commands whose first argument is a Function. */
-const ofFunctions = (command: Command): boolean =>
-  ["name", "names"].includes(command.registeredArguments[0]?.name() ?? "");
-
-/** Prints a script for a shell: `source <(spry completion bash)`. */
-export function completion(shell: string, program: Command): void {
-  const scripts: Record<string, (program: Command) => string> = { bash, zsh, fish };
+/** Prints a script for a shell: `source <(spry completion bash)`. The script asks `spry __complete` for each word. */
+export function completion(shell: string): void {
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
-  if (!script) throw new UserError(`${shell} is not a known shell`, "use bash, zsh or fish");
-  console.log(script(program));
+  if (script === undefined)
+    throw new UserError(`${shell} is not a known shell`, "use bash, zsh or fish");
+  console.log(script);
 }
 
-const visible = (program: Command): Command[] => [...program.commands];
-const flagsOf = (command: Command): string[] =>
-  command.options.flatMap(({ long, short }) => [long, short].filter((flag) => flag != null));
-
-function bash(program: Command): string {
-  const global = flagsOf(program).join(" ");
-  const cases = visible(program).map((command) => {
-    const inner = command.commands.map((each) => each.name());
-    const words = [...inner, ...flagsOf(command), ...flagsOf(program)].join(" ");
-    const more = ofFunctions(command) ? " $(spry get -o name 2>/dev/null | sed 's#.*/##')" : "";
-    return `    ${command.name()}) words="${words}${more}" ;;`;
-  });
-  return `# bash completion for spry: source <(spry completion bash)
+// Candidates are never expanded by the shell: names of directories may contain what it would run.
+const bash = `# bash completion for spry: source <(spry completion bash)
 _spry() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" command="\${COMP_WORDS[1]}" words
-  if [ "$COMP_CWORD" -eq 1 ]; then
-    words="${visible(program)
-      .map((each) => each.name())
-      .join(" ")} ${global}"
-  else
-    case "$command" in
-${cases.join("\n")}
-    *) words="" ;;
-    esac
+  local found line
+  COMPREPLY=()
+  found=$("$1" __complete -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null </dev/null)
+  if [ $? -eq ${filesExitCode} ]; then
+    compopt -o default 2>/dev/null
+    return
   fi
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  while IFS= read -r line; do
+    [ -n "$line" ] || continue
+    COMPREPLY+=("$line")
+    case "$line" in
+    */) compopt -o filenames -o nospace 2>/dev/null ;;
+    *=) compopt -o nospace 2>/dev/null ;;
+    esac
+  done <<<"$found"
 }
-complete -o default -F _spry spry`;
-}
+complete -F _spry spry`;
 
-function zsh(program: Command): string {
-  return `#compdef spry\nautoload -U +X bashcompinit && bashcompinit\n${bash(program)}`;
+const zsh = `#compdef spry
+# zsh completion for spry: source <(spry completion zsh), after compinit
+_spry() {
+  local found line word
+  local -a plain shown open
+  found=$("\${words[1]}" __complete --descriptions -- "\${(@)words[2,CURRENT]}" 2>/dev/null </dev/null)
+  if [ $? -eq ${filesExitCode} ]; then
+    _files
+    return
+  fi
+  for line in "\${(@f)found}"; do
+    word="\${line%%$'\\t'*}"
+    [ -n "$word" ] || continue
+    case "$word" in
+    */|*=) open+=("$word") ;;
+    *) plain+=("$word"); shown+=("\${line/$'\\t'/  -- }") ;;
+    esac
+  done
+  compadd -S '' -a open
+  compadd -l -d shown -a plain
 }
+# As a file of fpath, it is the function itself.
+if [ "$funcstack[1]" = _spry ]; then _spry "$@"; else compdef _spry spry; fi`;
 
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`\'`)}'`;
+const fish = `# fish completion for spry: spry completion fish | source
+function __spry_complete
+    set -l words (commandline -opc) (commandline -ct)
+    set -l found ($words[1] __complete --descriptions -- $words[2..-1] 2>/dev/null </dev/null)
+    if test $status -eq ${filesExitCode}
+        __fish_complete_path (commandline -ct)
+    else
+        printf '%s\\n' $found
+    end
+end
+complete -c spry -f -a '(__spry_complete)'`;
 
-function fish(program: Command): string {
-  const lines = visible(program).flatMap((command) => {
-    const name = command.name();
-    const there = `-n "__fish_seen_subcommand_from ${name}"`;
-    return [
-      `complete -c spry -n __fish_use_subcommand -a ${name} -d ${quoted(command.description())}`,
-      ...command.options.map(
-        ({ long, description }) =>
-          `complete -c spry ${there} -l ${(long ?? "").replace(/^--/, "")} -d ${quoted(description)}`,
-      ),
-      ...(ofFunctions(command)
-        ? [`complete -c spry ${there} -a "(spry get -o name 2>/dev/null | sed 's#.*/##')"`]
-        : []),
-    ];
-  });
-  return ["# fish completion for spry: spry completion fish | source", ...lines].join("\n");
-}
+const scripts: Readonly<Record<string, string>> = { bash, zsh, fish };

@@ -80,6 +80,7 @@ export async function init(given: string | undefined, options: InitOptions): Pro
 }
 
 const templates = [...ofOne, pairTemplate];
+export const templateNames = [...new Set(templates.map(({ name }) => name))];
 const maxShown = 30;
 const isKyma = ({ url, schemaVersion }: InitOptions): boolean =>
   url !== undefined || schemaVersion !== undefined;
