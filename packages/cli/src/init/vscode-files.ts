@@ -56,7 +56,7 @@ function launch(functions: readonly EditedFunction[]): object {
   return { version, configurations: [...named, ...deployed], compounds: [all] };
 }
 
-function attach({ language, directory, port }: EditedFunction): object {
+function attach({ language, port }: Pick<EditedFunction, "language" | "port">): object {
   // By its address: localhost may be an IPv6 address first, where nothing listens.
   const address = "127.0.0.1";
   if (language === "python")
@@ -75,7 +75,7 @@ function attach({ language, directory, port }: EditedFunction): object {
     restart: true,
     continueOnAttach: true,
     sourceMaps: true,
-    resolveSourceMapLocations: [`${folderOf(directory)}/**`, "!**/node_modules/**"],
+    resolveSourceMapLocations: ["${workspaceFolder}/**", "!**/node_modules/**"],
     skipFiles: ["<node_internals>/**", "**/usr/src/app/server.cjs"],
   };
 }
@@ -86,7 +86,7 @@ function attachDeployed(name: string, of: EditedFunction): object {
   const port = defaultInspectPorts[of.language];
   return {
     name,
-    ...attach({ ...of, port }),
+    ...attach({ language: of.language, port }),
     ...(of.language === "nodejs" ? place : { pathMappings: [place] }),
   };
 }
