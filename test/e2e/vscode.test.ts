@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { findPython } from "@spry/machine";
 import { freePort } from "@spry/test-kit";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { root, run } from "../support/platform.ts";
+import { pause, root, run } from "../support/platform.ts";
 import { type DevProcess, startSpryDev } from "../support/spry-dev.ts";
 
 const spry = path.join(root, "packages/cli/bin/spry.mjs");
@@ -62,7 +62,7 @@ function seenBy({ pattern, background }: Matcher, output: string) {
 
 function matchersOf(name: string): Matcher[] {
   const file = path.join(home, name, ".vscode/tasks.json");
-  return (JSON.parse(readFileSync(file, "utf8"))).tasks[0].problemMatcher;
+  return JSON.parse(readFileSync(file, "utf8")).tasks[0].problemMatcher;
 }
 
 const good = { "handler.mjs": "export default { fetch: () => new Response('ok') };\n" };
@@ -126,6 +126,17 @@ export default {
 };
 `;
 
+interface Message {
+  method?: string;
+  params: {
+    url: string;
+    scriptId: string;
+    sourceMapURL: string;
+    endLine: number;
+    callFrames: object[];
+  };
+}
+
 test("a breakpoint in compiled TypeScript is found by its place in the source, and is hit", async () => {
   await init("enums");
   write("enums/handler.ts", withEnum);
@@ -135,28 +146,32 @@ test("a breakpoint in compiled TypeScript is found by its place in the source, a
   const [target] = (await list.json()) as { webSocketDebuggerUrl: string }[];
   const socket = new WebSocket(target?.webSocketDebuggerUrl ?? "");
   await new Promise((resolve) => socket.addEventListener("open", resolve));
-  const messages: any[] = [];
+  const messages: Message[] = [];
   socket.addEventListener("message", ({ data }) => messages.push(JSON.parse(String(data))));
-  const message = (is: (message: any) => boolean) =>
-    expect
-      .poll(() => messages.find(is))
-      .toBeDefined()
-      .then(() => messages.find(is));
+  const message = async (is: (message: Message) => boolean): Promise<Message> => {
+    for (;;) {
+      const found = messages.find(is);
+      if (found) return found;
+      await pause(5);
+    }
+  };
   const send = (method: string, params = {}) =>
     socket.send(JSON.stringify({ id: 1, method, params }));
   send("Debugger.enable");
   const file = pathToFileURL(path.join(home, "enums/handler.ts")).href;
-  const { params } = await message((each) => each.params?.url === file);
-  const map = JSON.parse(Buffer.from(params.sourceMapURL.split(",")[1], "base64").toString());
+  const { params } = await message(
+    (each) => each.method === "Debugger.scriptParsed" && each.params.url === file,
+  );
+  const map = JSON.parse(atob(params.sourceMapURL.split(",")[1] ?? ""));
   expect(new URL(map.sources[0], params.url).href).toBe(file);
   const lineNumber = placeOf(new SourceMap(map), 7, params.endLine);
   send("Debugger.setBreakpoint", { location: { scriptId: params.scriptId, lineNumber } });
   const called = fetch(new URL("x", url));
   const paused = await message(({ method }) => method === "Debugger.paused");
-  const [frame] = paused.params.callFrames;
-  const names = frame.scopeChain[0].type;
-  expect([frame.functionName, names]).toEqual(["fetch", "local"]);
-  expect(frame.location).toMatchObject({ scriptId: params.scriptId, lineNumber });
+  expect(paused.params.callFrames[0]).toMatchObject({
+    functionName: "fetch",
+    location: { scriptId: params.scriptId, lineNumber },
+  });
   send("Debugger.resume");
   expect(await (await called).text()).toBe("small/x");
   socket.close();

@@ -67,7 +67,12 @@ test("--from copies a folder of a repository, and adds what makes it a directory
   await expect(lost).rejects.toThrow("cannot be fetched");
 });
 
-const parsed = (...names: string[]) => JSON.parse(read(...names)) as Record<string, any>;
+interface EditorFile {
+  configurations: { type: string }[];
+  compounds: object[];
+  tasks: { command: string; problemMatcher: { fileLocation: string[] }[] }[];
+}
+const parsed = (...names: string[]) => JSON.parse(read(...names)) as EditorFile;
 const write = (file: string, text: string) => {
   mkdirSync(path.dirname(path.join(home, file)), { recursive: true });
   writeFileSync(path.join(home, file), text);
@@ -83,7 +88,7 @@ test.each([
   expect(configurations[0]).toMatchObject({ ...start, ...attach });
   const { tasks } = parsed("fn", ".vscode", "tasks.json");
   expect(tasks).toMatchObject([{ label: "spry dev", isBackground: true }]);
-  expect(tasks[0].command).toMatch(/spry dev --inspect$/);
+  expect(tasks[0]?.command).toMatch(/spry dev --inspect$/);
 });
 
 test("--vscode where code is already writes for VS Code only, and keeps what is there", async () => {
@@ -92,7 +97,7 @@ test("--vscode where code is already writes for VS Code only, and keeps what is 
   const old = path.join(home, "old");
   await init(old, { vscode: true });
   expect(readdirSync(old).toSorted()).toEqual([".vscode", "handler.py"]);
-  expect(parsed("old", ".vscode", "launch.json")["configurations"][0].type).toBe("debugpy");
+  expect(parsed("old", ".vscode", "launch.json").configurations[0]?.type).toBe("debugpy");
   expect(read("old", ".vscode", "settings.json")).toBe("{}\n");
   expect(vi.mocked(console.log).mock.calls.flat().join("\n")).toMatch(
     /Created for old [^]*launch\.json[^]*Kept as they are [^]*settings\.json/,
@@ -115,8 +120,8 @@ test("--vscode for several Functions attaches to each, and one start does all", 
     { name: names[1], connect: { port: 5678 } },
     { name: names[2], port: 9230 },
   ]);
-  const { problemMatcher } = parsed("several", ".vscode", "tasks.json")["tasks"][0];
-  expect(problemMatcher[1].fileLocation).toEqual(["relative", "${workspaceFolder}/code/b"]);
+  const [task] = parsed("several", ".vscode", "tasks.json").tasks;
+  expect(task?.problemMatcher[1]?.fileLocation).toEqual(["relative", "${workspaceFolder}/code/b"]);
 });
 
 test.each([
