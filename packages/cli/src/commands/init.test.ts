@@ -39,7 +39,9 @@ test("--schema-version writes what the original's init function writes, --vscode
   expect(read("orders", "handler.py")).toContain("def main(event, context):");
   expect(read("orders", "requirements.txt")).toBe("");
   const settings = JSON.parse(read("orders", ".vscode", "settings.json")) as object;
-  expect(settings).toEqual({ "yaml.schemas": { "./.vscode/config.schema.json": "config.yaml" } });
+  expect(settings).toMatchObject({
+    "yaml.schemas": { "./.vscode/config.schema.json": "config.yaml" },
+  });
 });
 
 test("--url writes a config.yaml alone, which builds from that repository", async () => {

@@ -2,7 +2,8 @@
 import { type Runtime } from "@spry/function";
 import { defaultInspectPorts } from "../dev/inspect-ports.ts";
 import { labelOf } from "../dev/terminal.ts";
-import { spryCommand } from "../shown-command.ts";
+import { checkoutProgram } from "../programs.ts";
+import { shellWord } from "../shell-word.ts";
 
 export interface EditedFunction {
   name: string;
@@ -23,8 +24,15 @@ export function vscodeFiles(functions: readonly EditedFunction[]): Record<string
   return {
     ".vscode/launch.json": asJson(launch(functions)),
     ".vscode/tasks.json": asJson(tasks(functions)),
+    ".vscode/settings.json": asJson(editorSettings),
   };
 }
+
+/**
+ * VS Code asks before each start while any file has a mistake, such as a package's missing types; `spry dev` runs all the same, and
+ * says what it cannot load.
+ */
+export const editorSettings = { "debug.onTaskErrors": "debugAnyway" };
 
 const asJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
@@ -95,13 +103,19 @@ function tasks(functions: readonly EditedFunction[]): object {
   const dev = {
     label: devTask,
     type: "shell",
-    command: spryCommand("dev --inspect"),
+    command: devCommand(),
     options: { cwd: "${workspaceFolder}" },
     isBackground: true,
     presentation: { panel: "dedicated" },
     problemMatcher: functions.map((each) => matcher(each, functions)),
   };
   return { version: "2.0.0", tasks: [dev] };
+}
+
+/** npx finds the command only in the package that a directory belongs to, which is the Function's. */
+function devCommand(): string {
+  const program = checkoutProgram();
+  return program === undefined ? "spry dev --inspect" : `${shellWord(program)} dev --inspect`;
 }
 
 /** Reads what `spry dev` prints (`dev/terminal.ts`). */
