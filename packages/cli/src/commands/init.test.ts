@@ -90,7 +90,7 @@ test.each([
   expect(configurations[0]).toMatchObject({ ...start, ...attach });
   const { tasks } = parsed("fn", ".vscode", "tasks.json");
   expect(tasks).toMatchObject([{ label: "spry dev", isBackground: true }]);
-  expect(tasks[0]?.command).toMatch(/spry dev --inspect$/);
+  expect(tasks[0]?.command).toMatch(/spry(?:\.mjs)? dev --inspect$/);
 });
 
 test("--vscode where code is already writes for VS Code only, and keeps what is there", async () => {
