@@ -28,7 +28,7 @@ export function addDirectoryCommands(program: Command): void {
     .option("--name <name>", "name of the Function (default: the directory's)")
     .option("--list", "list the templates")
     .option("--force", "overwrite files")
-    .option("--vscode", "also settings of VS Code: the schema of the configuration")
+    .option("--vscode", "also VS Code's settings; where code is already, only files for VS Code")
     .option("--from <url>", "begin with a copy of a Git repository's files")
     .option("--url <url>", "write a config.yaml that builds from a Git repository")
     .option("--reference <name>", "branch, tag or commit of the repository (default: main)")

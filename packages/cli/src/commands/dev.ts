@@ -2,7 +2,7 @@ import { type KubeClient } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { AllowedHosts } from "../dev/allowed-hosts.ts";
 import { DevFunction } from "../dev/dev-function.ts";
-import { defaultInspectPorts } from "../dev/dev-runner.ts";
+import { inspectPorts } from "../dev/inspect-ports.ts";
 import { Chosen, untilQuit } from "../dev/keys.ts";
 import { DevEvents, type DevOutput } from "../dev/output.ts";
 import { portsFrom } from "../dev/ports.ts";
@@ -11,7 +11,7 @@ import { startAll } from "../dev/start-all.ts";
 import { watchSettings } from "../dev/settings-watch.ts";
 import { DevTerminal } from "../dev/terminal.ts";
 import { type EndSignal, exitCodeOf, untilInterrupted } from "../interruption.ts";
-import { projectOf, type Target, targetOf, targetsOf } from "../project/targets.ts";
+import { languageOf, projectOf, type Target, targetOf, targetsOf } from "../project/targets.ts";
 import { type Project } from "../project/project.ts";
 import { UserError } from "../user-error.ts";
 
@@ -127,7 +127,7 @@ async function openAll(
 ): Promise<void> {
   const cluster = await clusterOf(options);
   const listen = portsFrom(options.port, targets.length === 1);
-  const inspected = inspectPorts(targets, common.inspect);
+  const inspected = inspectOfEach(targets, common.inspect);
   for (const [index, target] of targets.entries()) {
     const { found } = target;
     const own = found instanceof UserError ? undefined : found.config.namespace;
@@ -195,15 +195,11 @@ async function isReachable(client: KubeClient): Promise<boolean> {
 
 type Inspect = ReturnType<typeof inspectOf>;
 
-/** Each has a debugger's port of its own: the next one of its language's, or the next after the given one. */
-function inspectPorts(targets: readonly Target[], inspect: Inspect): Inspect[] {
+/** What each is started with. */
+function inspectOfEach(targets: readonly Target[], inspect: Inspect): Inspect[] {
   if (!inspect || targets.length === 1) return targets.map(() => inspect);
-  const next = { ...defaultInspectPorts };
-  return targets.map(({ found }, index) => {
-    const language = found instanceof UserError ? "nodejs" : found.runtime.language;
-    const port = inspect.port === undefined ? next[language]++ : inspect.port + index;
-    return { ...inspect, port };
-  });
+  const ports = inspectPorts(targets.map(languageOf), inspect.port);
+  return ports.map((port) => ({ ...inspect, port }));
 }
 
 /** Whatever ends this process, the Functions' end with it. */

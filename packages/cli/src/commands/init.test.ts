@@ -1,5 +1,12 @@
 /** `spry init` as the original's command line has it, and from a Git repository. */
-import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { GitHttpServer, TestRepository } from "@spry/source/testing";
@@ -32,7 +39,9 @@ test("--schema-version writes what the original's init function writes, --vscode
   expect(read("orders", "handler.py")).toContain("def main(event, context):");
   expect(read("orders", "requirements.txt")).toBe("");
   const settings = JSON.parse(read("orders", ".vscode", "settings.json")) as object;
-  expect(settings).toEqual({ "yaml.schemas": { "./.vscode/config.schema.json": "config.yaml" } });
+  expect(settings).toMatchObject({
+    "yaml.schemas": { "./.vscode/config.schema.json": "config.yaml" },
+  });
 });
 
 test("--url writes a config.yaml alone, which builds from that repository", async () => {
@@ -58,6 +67,63 @@ test("--from copies a folder of a repository, and adds what makes it a directory
   await expect(init(dir, { from, baseDir: "fn" })).rejects.toThrow("already has");
   const lost = init(path.join(home, "x"), { from, reference: "nope" });
   await expect(lost).rejects.toThrow("cannot be fetched");
+});
+
+interface EditorFile {
+  configurations: { type: string }[];
+  compounds: object[];
+  tasks: { command: string; problemMatcher: { fileLocation: string[] }[] }[];
+}
+const parsed = (...names: string[]) => JSON.parse(read(...names)) as EditorFile;
+const write = (file: string, text: string) => {
+  mkdirSync(path.dirname(path.join(home, file)), { recursive: true });
+  writeFileSync(path.join(home, file), text);
+};
+
+test.each([
+  ["nodejs24", { type: "node", address: "127.0.0.1", port: 9229, restart: true, sourceMaps: true }],
+  ["python312", { type: "debugpy", connect: { host: "127.0.0.1", port: 5678 } }],
+])("F5 in VS Code starts spry dev and connects to it (%s)", async (runtime, attach) => {
+  await init(path.join(home, "fn"), { runtime });
+  const { configurations } = parsed("fn", ".vscode", "launch.json");
+  const start = { name: "spry dev", request: "attach", preLaunchTask: "spry dev" };
+  expect(configurations[0]).toMatchObject({ ...start, ...attach });
+  const { tasks } = parsed("fn", ".vscode", "tasks.json");
+  expect(tasks).toMatchObject([{ label: "spry dev", isBackground: true }]);
+  expect(tasks[0]?.command).toMatch(/spry(?:\.mjs)? dev --inspect$/);
+});
+
+test("--vscode where code is already writes for VS Code only, and keeps what is there", async () => {
+  write("old/handler.py", "def main(event, context): ...\n");
+  write("old/.vscode/settings.json", "{}\n");
+  const old = path.join(home, "old");
+  await init(old, { vscode: true });
+  expect(readdirSync(old).toSorted()).toEqual([".vscode", "handler.py"]);
+  expect(parsed("old", ".vscode", "launch.json").configurations[0]?.type).toBe("debugpy");
+  expect(read("old", ".vscode", "settings.json")).toBe("{}\n");
+  expect(vi.mocked(console.log).mock.calls.flat().join("\n")).toMatch(
+    /Created for old [^]*launch\.json[^]*Kept as they are [^]*settings\.json/,
+  );
+  await init(old, { vscode: true, force: true });
+  expect(read("old", ".vscode", "settings.json")).toContain("yaml.schemas");
+});
+
+test("--vscode for several Functions attaches to each, and one start does all", async () => {
+  const functions = "functions:\n  a:\n  b: { directory: code/b }\n  c:\n";
+  write("several/spry.yaml", functions);
+  for (const file of ["a/handler.js", "code/b/handler.py", "c/handler.ts"])
+    write(`several/${file}`, "");
+  await init(path.join(home, "several"), { vscode: true });
+  const { configurations, compounds } = parsed("several", ".vscode", "launch.json");
+  const names = ["Attach to a", "Attach to b", "Attach to c"];
+  expect(compounds).toMatchObject([{ configurations: names, preLaunchTask: "spry dev" }]);
+  expect(configurations.slice(0, 3)).toMatchObject([
+    { name: names[0], port: 9229 },
+    { name: names[1], connect: { port: 5678 } },
+    { name: names[2], port: 9230 },
+  ]);
+  const [task] = parsed("several", ".vscode", "tasks.json").tasks;
+  expect(task?.problemMatcher[1]?.fileLocation).toEqual(["relative", "${workspaceFolder}/code/b"]);
 });
 
 test.each([

@@ -1,14 +1,15 @@
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { defaultRuntime, type Runtime, type Template, templates as ofOne } from "@spry/function";
+import { functionsIn, writeEditorFiles } from "../init/existing-code.ts";
 import { filesOf } from "../init/files-of.ts";
 import { withGitFiles } from "../init/git-files.ts";
-import { editorSettings, kymaInitFiles } from "../init/kyma-files.ts";
+import { kymaInitFiles, spryEditor } from "../init/kyma-files.ts";
 import { pairFiles, pairTemplate } from "../init/pair-template.ts";
 import { kymaConfigName } from "../kyma/config-yaml.ts";
 import { knownVersions } from "../kyma/schema.ts";
 import { listSource } from "../project/files.ts";
-import { configName, configSchema, schemaName } from "../project/schema.ts";
+import { configName } from "../project/schema.ts";
 import { nameFrom, runtimeNamed } from "../project/project.ts";
 import { shownPath } from "../project/shown-path.ts";
 import { shellWord } from "../shell-word.ts";
@@ -43,8 +44,10 @@ export async function init(given: string | undefined, options: InitOptions): Pro
   if (options.list) return printTemplates();
   checkTogether(options);
   const directory = given ?? options.dir ?? ".";
-  const runtime = runtimeNamed(options.runtime ?? runtimeFor(options.template));
   const root = path.resolve(directory);
+  const existing = isForEditor(options) ? functionsIn(root) : undefined;
+  if (existing) return writeEditorFiles(root, existing, options.force);
+  const runtime = runtimeNamed(options.runtime ?? runtimeFor(options.template));
   const found = statSync(root, { throwIfNoEntry: false });
   if (found && !found.isDirectory())
     throw new UserError(`${directory} is a file`, "name a directory");
@@ -84,6 +87,12 @@ export const templateNames = [...new Set(templates.map(({ name }) => name))];
 const maxShown = 30;
 const isKyma = ({ url, schemaVersion }: InitOptions): boolean =>
   url !== undefined || schemaVersion !== undefined;
+
+/** Nothing is said of a new Function. */
+const isForEditor = ({ vscode, name, runtime, template, from, ...options }: InitOptions): boolean =>
+  vscode === true &&
+  !isKyma(options) &&
+  [name, runtime, template, from].every((each) => each === undefined);
 
 function checkTogether(options: InitOptions): void {
   const { from, url, schemaVersion = "v0", reference, baseDir, template } = options;
@@ -136,11 +145,6 @@ async function contentOf(options: InitOptions, runtime: Runtime, name: string): 
   const files = { ...own, ...(vscode && spryEditor()) };
   return { files, kind: `${template.name}, ${runtime.name}` };
 }
-
-const spryEditor = () => ({
-  [schemaName]: `${JSON.stringify(configSchema, null, 2)}\n`,
-  ...editorSettings(schemaName, configName),
-});
 
 function readAll(directory: string): Record<string, Buffer> {
   const { files } = listSource(directory);

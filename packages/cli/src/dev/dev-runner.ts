@@ -13,6 +13,7 @@ import { shownPath } from "../project/shown-path.ts";
 import { UserError } from "../user-error.ts";
 import { isManifest, type Packages, providePackages, writeResolveHook } from "./dependencies.ts";
 import { environmentFor } from "./environment.ts";
+import { defaultInspectPorts } from "./inspect-ports.ts";
 import { type Neighbours } from "./neighbours.ts";
 import { type RuntimeProgram } from "./runtime-program.ts";
 import { Session, type SessionEvents, type SessionPlan } from "./session.ts";
@@ -38,7 +39,6 @@ export interface DevRunnerOptions {
 }
 
 const settleMs = 5;
-export const defaultInspectPorts = { nodejs: 9229, python: 5678 };
 
 export class DevRunner {
   readonly session: Session;

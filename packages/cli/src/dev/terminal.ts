@@ -17,6 +17,9 @@ const labelStyles = ["cyan", "yellow", "magenta", "green", "blue"] as const;
 const maxLabel = 16;
 const maxLineLength = 64 * 1024;
 
+/** How a Function is named before its lines. */
+export const labelOf = (name: string): string => shortened(name, maxLabel);
+
 /** Before each line of one of several Functions. */
 interface Label {
   text: string;
@@ -27,6 +30,8 @@ interface Label {
 export class DevTerminal implements DevOutput {
   readonly #label: Label | undefined;
   readonly #open = { stdout: "", stderr: "" };
+  /** A file has been saved, and the code is not loaded yet. */
+  #isChanging = false;
 
   constructor(label?: Label) {
     this.#label = label;
@@ -35,7 +40,7 @@ export class DevTerminal implements DevOutput {
   of(name: string, names: readonly string[]): DevTerminal {
     const width = Math.min(maxLabel, Math.max(...names.map(({ length }) => length)));
     const style = labelStyles[names.indexOf(name) % labelStyles.length] ?? "cyan";
-    const text = styled(style, `${shortened(name, width).padEnd(width)} │`);
+    const text = styled(style, `${labelOf(name).padEnd(width)} │`);
     return new DevTerminal({ text: `${text} `, width: width + 3 });
   }
 
@@ -60,14 +65,19 @@ export class DevTerminal implements DevOutput {
     });
   }
 
-  /** What becomes of it follows at once. */
-  changed(): void {}
+  /** What becomes of it follows. Only the first of several files is named. */
+  changed(file: string): void {
+    if (!this.#isChanging) this.note(`changed: ${file}`);
+    this.#isChanging = true;
+  }
 
   reloaded(ms: number): void {
+    this.#isChanging = false;
     this.#good(`new code answers (${ms.toFixed(0)} ms)`);
   }
 
   failed({ summary, wayOut }: Failure, report?: FailureReport): void {
+    this.#isChanging = false;
     this.problem(summary);
     if (report) this.#printCode(restOf(summary, report));
     if (wayOut) this.#print("  ", wayOut, "dim");

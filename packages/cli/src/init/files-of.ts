@@ -1,7 +1,7 @@
 import { dump } from "js-yaml";
 import { type Runtime, type Template } from "@spry/function";
 import { configName, configSchema, schemaName } from "../project/schema.ts";
-import { spryCommand } from "../shown-command.ts";
+import { alone, vscodeFiles } from "./vscode-files.ts";
 
 /** The files of a new directory, by their paths. */
 export function filesOf(
@@ -21,7 +21,7 @@ export function filesOf(
       : { "requirements.txt": requirements(template) }),
     [configName]: configText(template, runtime, name),
     ".gitignore": isNode ? "node_modules/\n.env\n.spry/\n" : "__pycache__/\n.venv/\n.env\n.spry/\n",
-    ".vscode/launch.json": launch(runtime),
+    ...vscodeFiles(alone(name, runtime)),
     [schemaName]: `${JSON.stringify(configSchema, null, 2)}\n`,
   };
 }
@@ -69,40 +69,3 @@ function nodeFiles(template: Template, runtime: Runtime, name: string): Record<s
 
 const requirements = ({ requirements: lines = [] }: Template): string =>
   lines.length > 0 ? `${lines.join("\n")}\n` : "# One package a line, as for pip.\n";
-
-/** For VS Code: starts `spry dev` with its debugger, or connects to one that runs. */
-function launch({ language }: Runtime): string {
-  const connect =
-    language === "nodejs"
-      ? {
-          name: "Attach to spry dev --inspect",
-          type: "node",
-          request: "attach",
-          port: 9229,
-          restart: true,
-          skipFiles: ["<node_internals>/**"],
-        }
-      : {
-          name: "Attach to spry dev --inspect",
-          type: "debugpy",
-          request: "attach",
-          connect: { host: "127.0.0.1", port: 5678 },
-          justMyCode: true,
-        };
-  const start = {
-    name: "spry dev",
-    type: "node-terminal",
-    request: "launch",
-    command: spryCommand("dev --inspect"),
-    cwd: "${workspaceFolder}",
-  };
-  // Where images have the Function's files.
-  const place = { localRoot: "${workspaceFolder}", remoteRoot: "/usr/src/app/function" };
-  const deployed = {
-    ...connect,
-    name: "Attach to spry debug",
-    ...(language === "nodejs" ? place : { pathMappings: [place] }),
-  };
-  const configurations = [connect, start, deployed];
-  return `${JSON.stringify({ version: "0.2.0", configurations }, null, 2)}\n`;
-}

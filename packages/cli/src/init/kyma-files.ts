@@ -3,6 +3,8 @@ import { dump } from "js-yaml";
 import { type Runtime } from "@spry/function";
 import { kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
 import { kymaConfigSchema } from "../kyma/schema.ts";
+import { configName, configSchema, schemaName } from "../project/schema.ts";
+import { alone, editorSettings, vscodeFiles } from "./vscode-files.ts";
 
 export interface KymaInit {
   name: string;
@@ -47,15 +49,28 @@ export function kymaInitFiles(init: KymaInit): Record<string, string> {
       [handler]: isNode ? nodeHandler : pythonHandler,
       [manifest]: isNode ? `${JSON.stringify(packageJson, null, 2)}\n` : "",
     }),
-    ...(init.vscode && {
-      ".vscode/config.schema.json": `${JSON.stringify(kymaConfigSchema, null, 2)}\n`,
-      ...editorSettings(".vscode/config.schema.json", kymaConfigName),
-    }),
+    // The files of a Function from Git are elsewhere.
+    ...(init.vscode && !git && vscodeFiles(alone(name, runtime))),
+    ...(init.vscode && kymaEditor()),
   };
 }
 
-/** For VS Code's YAML extension: which schema a file has. */
-export function editorSettings(schema: string, file: string): Record<string, string> {
-  const settings = { "yaml.schemas": { [`./${schema}`]: file } };
+const kymaSchemaName = ".vscode/config.schema.json";
+
+/** The schema of a `config.yaml`, and where VS Code finds it. */
+export const kymaEditor = (): Record<string, string> => ({
+  [kymaSchemaName]: `${JSON.stringify(kymaConfigSchema, null, 2)}\n`,
+  ...settingsFor(kymaSchemaName, kymaConfigName),
+});
+
+/** The same of a `spry.yaml`. */
+export const spryEditor = (): Record<string, string> => ({
+  [schemaName]: `${JSON.stringify(configSchema, null, 2)}\n`,
+  ...settingsFor(schemaName, configName),
+});
+
+/** With which schema a file has, for VS Code's YAML extension. */
+function settingsFor(schema: string, file: string): Record<string, string> {
+  const settings = { ...editorSettings, "yaml.schemas": { [`./${schema}`]: file } };
   return { ".vscode/settings.json": `${JSON.stringify(settings, null, 2)}\n` };
 }

@@ -1,6 +1,8 @@
 /** A directory with two Functions, which `spry init --template pair` begins with. */
 import { type Runtime, type Template } from "@spry/function";
+import { defaultInspectPorts } from "../dev/inspect-ports.ts";
 import { configName, configSchema, schemaName } from "../project/schema.ts";
+import { vscodeFiles } from "./vscode-files.ts";
 
 /** The dashboard creates one Function at a time: this one is the command's alone. */
 export const pairTemplate: Template = {
@@ -44,6 +46,7 @@ test("the API answers with what the worker made", async () => {
 /** Its files, by their paths. `name`: of the API; the worker's is made of it. */
 export function pairFiles(runtime: Runtime, name: string): Record<string, string> {
   const worker = `${name.slice(0, 56).replace(/-+$/, "")}-worker`;
+  const { nodejs: inspectPort } = defaultInspectPorts;
   return {
     [configName]: `# yaml-language-server: $schema=${schemaName}
 # What both have; spry dev and spry deploy take both.
@@ -62,6 +65,10 @@ functions:
     "api/handler.test.mjs": apiTest,
     "worker/handler.mjs": work,
     ".gitignore": "node_modules/\n.env\n.spry/\n",
+    ...vscodeFiles([
+      { name, language: "nodejs", directory: "api", port: inspectPort },
+      { name: worker, language: "nodejs", directory: "worker", port: inspectPort + 1 },
+    ]),
     [schemaName]: `${JSON.stringify(configSchema, null, 2)}\n`,
   };
 }

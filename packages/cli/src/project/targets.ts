@@ -1,6 +1,7 @@
 /** What a command is about: the Functions of directories, of which a `spry.yaml` can have several. */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
+import { type Runtime } from "@spry/function";
 import { kymaConfigName } from "../kyma/config-yaml.ts";
 import { UserError } from "../user-error.ts";
 import { nameFrom, openProject, type Project } from "./project.ts";
@@ -42,6 +43,10 @@ export function projectOf({ found }: Target): Project {
   if (found instanceof UserError) throw found;
   return found;
 }
+
+/** Of its runtime, as far as that is known. */
+export const languageOf = ({ found }: Target): Runtime["language"] =>
+  found instanceof UserError ? "nodejs" : found.runtime.language;
 
 function targetsIn(directory: string): Target[] {
   if (!statSync(directory, { throwIfNoEntry: false })?.isDirectory())
