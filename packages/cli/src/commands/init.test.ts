@@ -81,13 +81,25 @@ const write = (file: string, text: string) => {
 };
 
 test.each([
-  ["nodejs24", { type: "node", address: "127.0.0.1", port: 9229, restart: true, sourceMaps: true }],
+  [
+    "nodejs24",
+    {
+      type: "node",
+      address: "127.0.0.1",
+      port: 9229,
+      restart: true,
+      sourceMaps: true,
+      skipFiles: expect.arrayContaining(["**/.cache/spry/**"]),
+    },
+  ],
   ["python312", { type: "debugpy", connect: { host: "127.0.0.1", port: 5678 } }],
 ])("F5 in VS Code starts spry dev and connects to it (%s)", async (runtime, attach) => {
   await init(path.join(home, "fn"), { runtime });
   const { configurations } = parsed("fn", ".vscode", "launch.json");
   const start = { name: "spry dev", request: "attach", preLaunchTask: "spry dev" };
   expect(configurations[0]).toMatchObject({ ...start, ...attach });
+  const settings = parsed("fn", ".vscode", "settings.json");
+  expect(settings).toEqual({ "debug.onTaskErrors": "debugAnyway" });
   const { tasks } = parsed("fn", ".vscode", "tasks.json");
   expect(tasks).toMatchObject([{ label: "spry dev", isBackground: true }]);
   expect(tasks[0]?.command).toMatch(/spry(?:\.mjs)? dev --inspect$/);

@@ -69,7 +69,7 @@ export const spryEditor = (): Record<string, string> => ({
   ...settingsFor(schemaName, configName),
 });
 
-/** With which schema a file has, for VS Code's YAML extension. */
+/** With the schema that a file has, for VS Code's YAML extension. */
 function settingsFor(schema: string, file: string): Record<string, string> {
   const settings = { ...editorSettings, "yaml.schemas": { [`./${schema}`]: file } };
   return { ".vscode/settings.json": `${JSON.stringify(settings, null, 2)}\n` };

@@ -84,7 +84,8 @@ function attach({ language, port }: Pick<EditedFunction, "language" | "port">): 
     continueOnAttach: true,
     sourceMaps: true,
     resolveSourceMapLocations: ["${workspaceFolder}/**", "!**/node_modules/**"],
-    skipFiles: ["<node_internals>/**", "**/usr/src/app/server.cjs"],
+    // The runtime, in an image and in the cache: `**` matches no directory that begins with a dot.
+    skipFiles: ["<node_internals>/**", "**/usr/src/app/server.cjs", "**/.cache/spry/**"],
   };
 }
 
