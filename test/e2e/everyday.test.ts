@@ -163,7 +163,9 @@ describe.skipIf(process.platform === "win32")("output that cannot be written", (
 test.each([
   ["-1", "-1 is not a possible number of instances"],
   ["abc", "abc is not a number of instances"],
-  ["1.5", "use 1, 2, 3"],
+  ["-1", "use a whole number from 1 to 99999"],
+  ["100000", "use a whole number from 1 to 99999"],
+  ["1.5", "use a whole number from 1 to 99999"],
   ["0", "scale.min"],
 ])("spry scale hello %s says which numbers there are", async (number, words) => {
   const { code, stderr } = await platform.spry(["scale", "hello", number]);

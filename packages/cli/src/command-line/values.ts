@@ -34,7 +34,8 @@ export const duration = (text: string): number => {
 };
 export const count = (text: string): number => {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new UserError(`${text} is not a number`, "use 0, 1, 2, …");
+  const what = /^[+-]?\d+$/.test(text) ? "not a possible number" : "not a number";
+  throw new UserError(`${text} is ${what}`, "use a whole number from 0 to 999999999");
 };
 /** How many instances of a Function run. */
 export const replicas = (text: string): number => {
@@ -44,7 +45,7 @@ export const replicas = (text: string): number => {
     `${text} is ${what} of instances`,
     Number(text) === 0
       ? "1 is the least; to scale to zero, set scale.min to 0 in spry.yaml, or minReplicas in spec.scaleConfig"
-      : "use 1, 2, 3, …",
+      : "use a whole number from 1 to 99999",
   );
 };
 /** How many processes may wait for Functions: a small number, or `off`. */
