@@ -190,7 +190,9 @@ describe("looking", () => {
       `request r-fill (POST /fill) was not answered: ${killed}\n`,
     );
     const previous = await platform.spry(["logs", "mortal", "--previous"]);
-    expect(previous.stdout).toMatch(/^the container was killed: it exceeded .*\nrequest r-fill /m);
+    expect(previous.stdout).toMatch(
+      / run 2\] the container was killed: it exceeded .*\n.* run 2\] request r-fill /,
+    );
   });
 
   test("doctor looks at this machine while a platform runs", async () => {

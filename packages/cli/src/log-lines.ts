@@ -33,20 +33,26 @@ export function levelNamed(name: string): LogLevel {
   throw new UserError(`${name} is not a level`, `use one of ${levels.join(", ")}`);
 }
 
-/** The line as it is to be printed; undefined if the options exclude it. `isTerminal`: characters that could control a terminal are removed. */
+/** The line as it is to be printed; undefined if the options exclude it. `isTerminal`: characters that could control a terminal are removed. `run`: of a container that was restarted. */
 export function shownLine(
   line: string,
   instance: string | undefined,
   { level, request, json = false }: LogFilter,
   isTerminal: boolean,
+  run?: number,
 ): string | undefined {
   const parsed = level || request || json ? parse(line) : undefined;
   if (level && levels.indexOf(parsed?.level ?? "info") < levels.indexOf(level)) return undefined;
   if (request && parsed?.invocation !== request && !line.includes(request)) return undefined;
-  if (json) return printableJson({ ...(instance && { instance }), ...parsed });
+  if (json)
+    return printableJson({
+      ...(instance && { instance }),
+      ...(run !== undefined && { run }),
+      ...parsed,
+    });
   const known = withoutDirectory(line);
   const text = isTerminal ? printableOutput(known) : known;
-  return instance ? `[${instance}] ${text}` : text;
+  return instance ? `[${instance}${run === undefined ? "" : ` run ${run}`}] ${text}` : text;
 }
 
 function parse(line: string): LogLine {

@@ -72,6 +72,7 @@ function checkTarget({ kind = "", name = "" }: { kind?: string; name?: string })
   if (errors.all.length > 0) throw plainFailure(errors.text());
 }
 
+/** `earlier` is of this engine alone: see `LogOptions` of its node. */
 const logOptions = [
   "follow",
   "previous",
@@ -80,6 +81,7 @@ const logOptions = [
   "sinceSeconds",
   "sinceTime",
   "timestamps",
+  "earlier",
 ];
 
 /** `pods/log`: what the Pod's node answers, as it comes. */

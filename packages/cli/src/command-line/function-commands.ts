@@ -139,7 +139,10 @@ export function addFunctionCommands(program: Command): void {
     .option("-f, --follow", "keep printing new output, also that of new instances")
     .option("--tail <lines>", "only the last lines of each instance", count)
     .option("--since <time>", "only newer output: 30s, 5m, 2h", duration)
-    .option("--previous", "output of the containers before their last restart")
+    .option(
+      "--previous",
+      "output of the runs that ended: on one machine the last three, on a cluster the last",
+    )
     .option("--timestamps", "put the time before each line")
     .addOption(
       suggesting(

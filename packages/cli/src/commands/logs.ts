@@ -3,6 +3,7 @@ import { hasStarted, stepsOf, untilBegun } from "../build-output.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { unansweredRequests } from "../gateway-log.ts";
 import { findFunction } from "../find-function.ts";
+import { type EndedRun, endedRuns } from "../log-runs.ts";
 import { type LogFilter, shownLine } from "../log-lines.ts";
 import { withShownCommands } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
@@ -12,7 +13,7 @@ export interface LogsOptions extends GlobalOptions, LogFilter {
   tail?: number;
   /** Seconds. */
   since?: number;
-  /** Of the containers before those that run: why they have ended. */
+  /** Of the runs of containers before those that run: why they have ended. */
   previous?: boolean;
   timestamps?: boolean;
   build?: boolean;
@@ -86,9 +87,17 @@ async function printAll(
   if (!options.build) {
     // A request that ended an instance is in the log of that one.
     const hasPrevious = pod.status?.containerStatuses?.some(({ restartCount }) => restartCount > 0);
-    if (options.request && !options.previous && hasPrevious)
-      await print(client, pod, { ...options, follow: false, previous: true }, printer);
-    return print(client, pod, options, printer);
+    if (options.request && !options.previous && hasPrevious) {
+      const before = { ...options, follow: false, previous: true };
+      for (const { earlier } of endedRuns(pod))
+        await print(client, pod, before, printer, { earlier });
+    }
+    if (!options.previous) return print(client, pod, options, printer);
+    const runs = endedRuns(pod);
+    // One alone needs no mark.
+    for (const { run, earlier } of runs)
+      await print(client, pod, options, printer, runs.length > 1 ? { run, earlier } : { earlier });
+    return;
   }
   const never = new AbortController().signal;
   for (const step of stepsOf(pod)) {
@@ -96,7 +105,7 @@ async function printAll(
     const hasBegun = options.follow
       ? await untilBegun(client, pod, step, never)
       : hasStarted(pod, step);
-    if (hasBegun) await print(client, pod, options, printer, step);
+    if (hasBegun) await print(client, pod, options, printer, { container: step });
   }
 }
 
@@ -110,7 +119,7 @@ async function print(
   pod: Pod,
   options: LogsOptions,
   printer: Printer,
-  container?: string,
+  { container, run, earlier = 0 }: Partial<EndedRun> & { container?: string } = {},
 ): Promise<void> {
   const { name = "", namespace = "" } = pod.metadata;
   const query = new URLSearchParams();
@@ -119,6 +128,7 @@ async function print(
   if (options.tail !== undefined) query.set("tailLines", String(options.tail));
   if (options.since !== undefined) query.set("sinceSeconds", String(options.since));
   if (options.previous) query.set("previous", "true");
+  if (earlier > 0) query.set("earlier", String(earlier));
   if (options.timestamps) query.set("timestamps", "true");
   try {
     const response = await client.raw(
@@ -130,16 +140,18 @@ async function print(
     );
     const decoder = new TextDecoder();
     for await (const chunk of response.body ?? [])
-      printer.write(name, decoder.decode(chunk, { stream: true }));
-    printer.end(name);
+      printer.write(name, decoder.decode(chunk, { stream: true }), run);
+    printer.end(name, run);
   } catch (error) {
     const { message } = error as Error;
     const isFirst = options.previous && /previous terminated container/.test(message);
+    // What ended longer ago need not be kept.
+    if (isFirst && earlier > 0) return;
     console.error(isFirst ? `${name} has not been restarted` : `${name}: ${message}`);
   }
 }
 
-/** Puts the instance's name before each of its lines as soon as there is more than one. */
+/** Puts the instance's name before each of its lines as soon as there is more than one, and the run where several are shown. */
 class Printer {
   /** Of lines that were shown. */
   count = 0;
@@ -153,23 +165,23 @@ class Printer {
     this.#areSeveral = areSeveral;
   }
 
-  write(instance: string, text: string): void {
+  write(instance: string, text: string, run?: number): void {
     const lines = ((this.#open.get(instance) ?? "") + text).split("\n");
     this.#open.set(instance, lines.pop() ?? "");
-    for (const line of lines) this.#print(instance, line);
+    for (const line of lines) this.#print(instance, line, run);
   }
 
   /** The incomplete last line. */
-  end(instance: string): void {
+  end(instance: string, run?: number): void {
     const rest = this.#open.get(instance) ?? "";
     this.#open.set(instance, "");
-    if (rest !== "") this.#print(instance, rest);
+    if (rest !== "") this.#print(instance, rest, run);
   }
 
-  #print(instance: string, line: string): void {
-    const name =
-      this.#areSeveral || this.#open.size > 1 || this.#filter.json ? instance : undefined;
-    const shown = shownLine(line, name, this.#filter, process.stdout.isTTY);
+  #print(instance: string, line: string, run: number | undefined): void {
+    const isMarked = this.#areSeveral || this.#open.size > 1 || run !== undefined;
+    const name = isMarked || this.#filter.json ? instance : undefined;
+    const shown = shownLine(line, name, this.#filter, process.stdout.isTTY, run);
     if (shown === undefined) return;
     this.count++;
     process.stdout.write(`${shown}\n`);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { Readable } from "node:stream";
 import { type Clock, StatusError, type Transport } from "@spry/kube";
 import { type Sandbox } from "../sandbox/sandbox.ts";
@@ -94,19 +95,23 @@ function containerLogs(
   const { state, lastState } = container.status();
   const waiting = state?.waiting?.reason;
   const hasEnded = state?.terminated ?? lastState?.terminated;
-  if (options.previous && container.run === 0 && !(waiting && hasEnded))
-    throw new StatusError({
+  const noPrevious = () =>
+    new StatusError({
       code: 400,
       message: `previous terminated container "${target.container}" in pod "${target.pod}" not found`,
     });
+  if (options.previous && container.run === 0 && !(waiting && hasEnded)) throw noPrevious();
   if (!place || (waiting && !hasEnded))
     throw new StatusError({
       code: 400,
       message: `container "${target.container}" in pod "${target.pod}" is waiting to start: ${waiting ?? "ContainerCreating"}`,
     });
   // While it waits to be restarted, the last run is both the present and the previous one.
-  const run = options.previous && !waiting ? container.run - 1 : container.run;
+  const last = options.previous && !waiting ? container.run - 1 : container.run;
+  const earlier = options.previous ? (options.earlier ?? 0) : 0;
+  const run = last - earlier;
   const file = logFileOf(place.dir, target.container, run);
+  if (earlier > 0 && !existsSync(file)) throw noPrevious();
   const log = container.log?.file === file ? container.log : new LogFile(file, clock);
   const isRunning = () => !options.previous && container.isRunning && container.run === run;
   const body = readLog(log, options, isRunning, clock, signal);

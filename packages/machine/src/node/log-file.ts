@@ -194,8 +194,8 @@ export class LogFile {
   }
 }
 
-/** Removes the first bytes of a file to which a process is appending. */
-function cutBeginning(file: string, bytes: number): void {
+/** Removes the first bytes of a file to which a process may be appending. */
+export function cutBeginning(file: string, bytes: number): void {
   const fd = openSync(file, "a+");
   try {
     const rest = Buffer.alloc(Math.max(0, fstatSync(fd).size - bytes));

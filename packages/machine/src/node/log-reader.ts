@@ -6,6 +6,8 @@ import { type LogFile } from "./log-file.ts";
 export interface LogOptions {
   follow: boolean;
   previous: boolean;
+  /** Not of Kubernetes: how many runs before the previous one. */
+  earlier?: number;
   timestamps: boolean;
   tailLines?: number;
   limitBytes?: number;
@@ -39,6 +41,7 @@ export function parseLogOptions(query: URLSearchParams): LogOptions {
       code: 422,
       message: "sinceTime: must be a time like 2026-01-31T12:00:00Z",
     });
+  const earlier = number("earlier");
   const tailLines = number("tailLines");
   const limitBytes = number("limitBytes");
   const sinceSeconds = number("sinceSeconds");
@@ -46,6 +49,7 @@ export function parseLogOptions(query: URLSearchParams): LogOptions {
     follow: flag("follow"),
     previous: flag("previous"),
     timestamps: flag("timestamps"),
+    ...(earlier === undefined ? {} : { earlier }),
     ...(tailLines === undefined ? {} : { tailLines }),
     ...(limitBytes === undefined ? {} : { limitBytes }),
     ...(since === undefined ? {} : { since }),

@@ -1,10 +1,13 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type Container } from "@spry/kube";
-import { readHead, readTail } from "./log-file.ts";
+import { cutBeginning, readHead, readTail } from "./log-file.ts";
 
 const maxTerminationMessage = 4096;
 const maxLogMessage = { lines: 80, bytes: 2048 };
+/** Earlier runs of which there is a log. */
+const keptRuns = 3;
+const maxEarlierBytes = 1024 * 1024;
 export const defaultTerminationLog = "/dev/termination-log";
 
 /** The files of one run of a container: its log, and what it leaves as its termination message. */
@@ -24,7 +27,7 @@ export function logFileOf(podDir: string, container: string, run: number): strin
   return path.join(directoryOf(podDir, container), `${run}.log`);
 }
 
-/** Before a run begins: an empty termination message, and no logs older than the last run's. */
+/** Before a run begins: an empty termination message, and of the logs those of the last runs alone. */
 export function prepareRunFiles(podDir: string, container: string, run: number): RunFiles {
   const files = runFilesOf(podDir, container, run);
   const directory = directoryOf(podDir, container);
@@ -50,11 +53,22 @@ function directoryOf(podDir: string, container: string): string {
   return path.join(podDir, "containers", container);
 }
 
-/** Of a container's earlier runs, only the last one's log is kept, as a kubelet does. */
+/** Of a container's earlier runs, the last one's log is kept, as a kubelet does, and the ends of the two logs before it. */
 function removeLogs(directory: string, run: number): void {
   for (const name of readdirSync(directory)) {
-    const past = /^(\d+)\.log/.exec(name)?.[1];
-    if (past !== undefined && Number(past) < run - 1)
-      rmSync(path.join(directory, name), { force: true });
+    const [, past, rotated] = /^(\d+)\.log(\..+)?$/.exec(name) ?? [];
+    if (past === undefined || Number(past) >= run - 1) continue;
+    const file = path.join(directory, name);
+    if (Number(past) < run - keptRuns || rotated !== undefined) rmSync(file, { force: true });
+    else keepEnd(file);
   }
+}
+
+/** They count as the Pod's storage, as all logs do. */
+function keepEnd(file: string): void {
+  const { size, atime, mtime } = statSync(file);
+  if (size <= maxEarlierBytes) return;
+  cutBeginning(file, size - maxEarlierBytes);
+  // From it a reader learns when the lines were written.
+  utimesSync(file, atime, mtime);
 }
