@@ -33,7 +33,10 @@ export function levelNamed(name: string): LogLevel {
   throw new UserError(`${name} is not a level`, `use one of ${levels.join(", ")}`);
 }
 
-/** The line as it is to be printed; undefined if the options exclude it. `isTerminal`: characters that could control a terminal are removed. `run`: of a container that was restarted. */
+/**
+ * The line as it is to be printed; undefined if the options exclude it. `isTerminal`: characters that could control a terminal are
+ * removed. `run`: of a container that was restarted.
+ */
 export function shownLine(
   line: string,
   instance: string | undefined,

@@ -2,10 +2,6 @@ import { type Command } from "commander";
 import { type Candidate, candidatesAt, isFileAt } from "../completion/candidates.ts";
 import { positionIn } from "../completion/position.ts";
 
-/** From the start of the process on: a later answer would only delay the typing. */
-const patienceMs = 500;
-/** Where the machine is so busy that the start alone takes that long. */
-const leastMs = 150;
 /** The exit code that has the shell complete files. */
 export const filesExitCode = 3;
 
@@ -18,10 +14,8 @@ export async function complete(
   { descriptions = false }: { descriptions?: boolean },
   program: Command,
 ): Promise<never> {
-  const { promise: late, resolve } = Promise.withResolvers<Candidate[]>();
-  setTimeout(() => resolve([]), Math.max(leastMs, patienceMs - performance.now()));
   const position = positionIn(program, words.length > 0 ? words : [""]);
-  const candidates = await Promise.race([candidatesAt(position).catch(() => []), late]);
+  const candidates = await candidatesAt(position).catch((): Candidate[] => []);
   const lines = candidates.map(({ word, description }) =>
     descriptions && description ? `${word}\t${description}\n` : `${word}\n`,
   );

@@ -5,8 +5,25 @@ const maxNames = 500;
 const metadataOnly =
   "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
 
-/** Names of Functions of the namespace, or of all namespaces, in the cluster that the command would talk to. */
+/** From the start of the process on: a later answer would only delay the typing. */
+const patienceMs = 500;
+/** Where the machine is so busy that the start alone takes that long. */
+const leastMs = 150;
+
+/**
+ * Names of Functions of the namespace, or of all namespaces, in the cluster that the command would talk to; none of a cluster that
+ * does not answer soon.
+ */
 export async function namesIn(
+  what: "functions" | "namespaces",
+  options: Position["options"],
+): Promise<string[]> {
+  const { promise: late, resolve } = Promise.withResolvers<string[]>();
+  setTimeout(() => resolve([]), Math.max(leastMs, patienceMs - performance.now()));
+  return Promise.race([askFor(what, options), late]);
+}
+
+async function askFor(
   what: "functions" | "namespaces",
   options: Position["options"],
 ): Promise<string[]> {
