@@ -23,7 +23,10 @@ const table: Record<string, Room> = {
   "packages/function": { rooms: ["@spry/kube"], dependencies: {} },
   "packages/image": {
     rooms: ["@spry/function"],
-    dependencies: {},
+    dependencies: {
+      "es-module-lexer":
+        "where the imports of compiled TypeScript are: names of types are taken out",
+    },
   },
   "packages/apiserver": {
     rooms: ["@spry/kube"],

@@ -71,6 +71,20 @@ test.each<[string, string, Files]>([
       "words.ts": `export type X = 1; export interface Y {}; export default interface Kind {}; export const six: string = "six";`,
     },
   ],
+  [
+    "imports in a text, which are not the file's",
+    `0\nimport fs from "node:fs";\n.`,
+    {
+      "handler.ts": `enum E { A }\nconst made = \`\nimport fs from "node:fs";\n.\`;\nexport const main = () => E.A + made;`,
+    },
+  ],
+  [
+    "imports after comments, directives and other imports",
+    "posix",
+    {
+      "handler.ts": `"use strict"; // import "a"\n/* import\n */ import "node:fs";\nimport * as p from "node:path"; import type { Z } from "gone";\nconst q = p;\nimport { Gone, /* a } */ type Far } from "no-such-types";\nenum E { A }\nexport const main = (g?: Gone): string => p.posix === q.posix ? "posix" : E[0];`,
+    },
+  ],
 ])("%s", async (_, expected, files) => {
   const { root } = await built(files);
   expect(run(root, printMain(Object.keys(files)[0] ?? ""))).toBe(expected);
@@ -98,6 +112,22 @@ test("the same source gives the same image; what Node.js runs as it is stays as 
   await pullImage(client, image, dir);
   for (const [name, text] of Object.entries(files).slice(1))
     expect(readFileSync(join(dir, "usr/src/app/function", name), "utf8"), name).toBe(text);
+});
+
+test("text that looks like imports without an end takes no longer than other text", async () => {
+  const text = "import {\\n".repeat(60_000);
+  const begin = performance.now();
+  await built({
+    "handler.ts": `enum E { A }\nexport const main = () => "${text}".length + E.A;\n`,
+  });
+  await built({
+    "handler.ts": `enum E { A }\nexport const main = () => \`${"import {\n".repeat(100_000)}\`.length + E.A;`,
+  });
+  const names = Array.from({ length: 20_000 }, (_, index) => `n${index}`).join(", ");
+  await built({
+    "handler.ts": `import { ${names} } from "./types.ts";\nenum E { A }\nexport const main = () => E.A;`,
+  });
+  expect(performance.now() - begin).toBeLessThan(10_000);
 });
 
 test("its source map has the author's text", async () => {
