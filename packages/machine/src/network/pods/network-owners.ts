@@ -28,6 +28,8 @@ export async function claimNetwork(name: string): Promise<void> {
   note(name);
   const deadline = Date.now() + patienceMs;
   while (isHeld(markOf(name)) && Date.now() < deadline) await sleep(pollMs);
+  // Who removed it may have taken the note away, too.
+  note(name);
 }
 
 /** To be called once the network has been removed. */
