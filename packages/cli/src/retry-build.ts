@@ -12,7 +12,7 @@ export async function retryFailedBuild(client: KubeClient, stored: Function): Pr
   return client.patch(functions, { namespace, name }, patch, { fieldManager });
 }
 
-/** Whether the failure on record is older than the wish for another try: it is not this build's result. */
+/** Whether the failure on record is older than the request for another try: it is not this build's result. */
 export const isToBeRetried = (fn: Function): boolean =>
   hasFailedBuild(fn) && retryDemandOf(fn) !== (fn.status?.build?.retriedFor ?? "");
 

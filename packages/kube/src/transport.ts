@@ -1,6 +1,6 @@
 /**
- * The one seam between Spry and an API server: `fetch`, nothing more. A real cluster is an HTTPS
- * transport; the embedded engine is its own `fetch`, without a socket.
+ * The one seam between Spry and an API server: `fetch`, and for small requests the cheaper `ask`. A real cluster is an HTTPS
+ * transport; the embedded engine answers both itself, without a socket.
  *
  * A request's URL is absolute; a transport that has its own address ignores the origin.
  */

@@ -26,7 +26,7 @@ export async function leftovers(
   values: InstallValues,
   fieldManager: string,
 ): Promise<Leftover[]> {
-  const wished = new Set(platformObjects(values).map(idOf));
+  const desired = new Set(platformObjects(values).map(idOf));
   const registry = registryParts(values);
   const registryIsNeeded = await whyRegistryIsNeeded(client, values.namespace);
   const found: Leftover[] = [];
@@ -40,7 +40,7 @@ export async function leftovers(
     for (const { metadata } of lists.flatMap(({ items }) => items)) {
       const { name = "", namespace, managedFields = [], deletionTimestamp } = metadata;
       const id = idOf({ kind: resource.kind, metadata });
-      if (wished.has(id) || deletionTimestamp) continue;
+      if (desired.has(id) || deletionTimestamp) continue;
       if (!managedFields.some(({ manager }) => manager === fieldManager)) continue;
       const isData = resource.kind === "PersistentVolumeClaim";
       const forRegistry = registry.has(id) ? registryIsNeeded : undefined;

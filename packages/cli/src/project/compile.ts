@@ -4,8 +4,8 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { decoratorMetadata } from "./decorator-metadata.ts";
 import { type Plugin } from "esbuild";
+import { decoratorMetadata } from "./decorator-metadata.ts";
 import { type SourceEntry } from "./files.ts";
 import { hasBuildScript, type Project } from "./project.ts";
 

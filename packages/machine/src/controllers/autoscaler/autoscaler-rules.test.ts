@@ -198,13 +198,13 @@ describe("from the desired count to the step", () => {
   });
 
   test.each([
-    { wish: 50, current: 18, replicas: 20, reason: "TooManyReplicas" },
-    { wish: 0, current: 1, replicas: 1, reason: "TooFewReplicas" },
+    { desired: 50, current: 18, replicas: 20, reason: "TooManyReplicas" },
+    { desired: 0, current: 1, replicas: 1, reason: "TooFewReplicas" },
   ])(
-    "a desired count of $wish stays within the bounds: $replicas",
-    ({ wish, current, replicas, reason }) => {
+    "a desired count of $desired stays within the bounds: $replicas",
+    ({ desired, current, replicas, reason }) => {
       const unhurried = { ...spec, behavior: { scaleDown: { stabilizationWindowSeconds: 0 } } };
-      expect(nextReplicas(unhurried, current, wish, fresh(), 0)).toMatchObject({
+      expect(nextReplicas(unhurried, current, desired, fresh(), 0)).toMatchObject({
         replicas,
         limit: { reason },
       });

@@ -48,7 +48,7 @@ type Spec = NonNullable<HorizontalPodAutoscaler["spec"]>;
 export function nextReplicas(
   spec: Spec,
   current: number,
-  wish: number,
+  desired: number,
   history: ScalingHistory,
   now: number,
 ): ScalingDecision {
@@ -56,16 +56,16 @@ export function nextReplicas(
   const up = { ...defaultUp, ...definedOf(spec.behavior?.scaleUp) };
   const down = { ...defaultDown, ...definedOf(spec.behavior?.scaleDown) };
   const stable = spec.behavior
-    ? stabilize(current, wish, history.recommendations, up, down, now)
-    : highestOf(wish, history.recommendations, defaultDown.stabilizationWindowSeconds, now);
-  history.recommendations.push({ at: now, value: wish });
+    ? stabilize(current, desired, history.recommendations, up, down, now)
+    : highestOf(desired, history.recommendations, defaultDown.stabilizationWindowSeconds, now);
+  history.recommendations.push({ at: now, value: desired });
   const { replicas, reason } = spec.behavior
     ? limit(spec, current, stable, up, down, history.changes, now)
     : limitWithoutBehavior(spec, current, stable);
   return {
     replicas,
     limit: { isLimited: replicas !== stable, reason, message: limitMessages[reason] },
-    stabilized: stabilizedNote(stable === wish, !spec.behavior || wish < current),
+    stabilized: stabilizedNote(stable === desired, !spec.behavior || desired < current),
   };
 }
 
@@ -114,25 +114,25 @@ function within(recommendations: readonly Dated[], seconds: number, now: number)
 }
 
 function highestOf(
-  wish: number,
+  desired: number,
   recommendations: readonly Dated[],
   seconds: number,
   now: number,
 ): number {
-  return Math.max(wish, ...within(recommendations, seconds, now));
+  return Math.max(desired, ...within(recommendations, seconds, now));
 }
 
 /** Grows only as far as all of its window agreed, shrinks only as far as all of the other agreed. */
 function stabilize(
   current: number,
-  wish: number,
+  desired: number,
   recommendations: readonly Dated[],
   up: typeof defaultUp,
   down: typeof defaultDown,
   now: number,
 ): number {
-  const lowest = Math.min(wish, ...within(recommendations, up.stabilizationWindowSeconds, now));
-  const highest = highestOf(wish, recommendations, down.stabilizationWindowSeconds, now);
+  const lowest = Math.min(desired, ...within(recommendations, up.stabilizationWindowSeconds, now));
+  const highest = highestOf(desired, recommendations, down.stabilizationWindowSeconds, now);
   return Math.min(Math.max(current, lowest), highest);
 }
 

@@ -260,12 +260,15 @@ function namespaces(): string[] {
 }
 
 /** The block that this platform has had, or one that the machine's routes know nothing of. */
-async function freeBlock(ip: string, name: string, wish: number): Promise<AddressBlock> {
+async function freeBlock(ip: string, name: string, preferred: number): Promise<AddressBlock> {
   const routes = JSON.parse((await runCommand(ip, ["-json", "route", "show"])) || "[]") as {
     dst: string;
     dev?: string;
   }[];
-  const blocks = Array.from({ length: AddressBlock.count }, (_, i) => new AddressBlock(wish + i));
+  const blocks = Array.from(
+    { length: AddressBlock.count },
+    (_, i) => new AddressBlock(preferred + i),
+  );
   const mine = new Set(routes.flatMap(({ dst, dev }) => (dev === name ? dst : [])));
   const others = routes.filter(({ dst, dev }) => dev !== name && dst.startsWith("10.244."));
   const block =
