@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pause, Platform, root, run as runProgram } from "../test/support/platform.ts";
 import { startSpryDev } from "../test/support/spry-dev.ts";
-import { measureUnit, timeLine } from "./figures.ts";
+import { measureUnit, quantile, timeLine } from "./figures.ts";
 
 const rounds = 7;
 const saves = 25;
@@ -14,57 +14,46 @@ const lookMs = 1_500;
 /** Between two requests that arrive during a deployment, and how long they go on after the end of the command. */
 const askMs = 25;
 const afterMs = 50;
+/** Of ν, next to each line: the speed of a machine changes within minutes. */
+const unitRounds = 9;
 const program = path.join(root, "packages/cli/bin/spry.mjs");
 
 export async function run(): Promise<void> {
-  const unit = measureUnit();
-  console.log(
-    `ν = ${unit.toFixed(1)} ms (median of node -e 0, Node.js ${process.versions.node})\n`,
-  );
+  console.log(`ν: median of node -e 0, Node.js ${process.versions.node}, next to each line\n`);
   const home = mkdtempSync(path.join(tmpdir(), "bench-cli-"));
   const platform = new Platform();
   try {
-    const help = await times(rounds, () => spry("--help"));
-    console.log(timeLine("spry --help", help, unit, 3));
-    await benchDev(home, unit);
+    await measure("spry --help", 3, { rounds }, () => spry("--help"));
+    await benchDev(home);
     await platform.start();
-    await benchDeploy(home, unit, platform);
+    await benchDeploy(home, platform);
   } finally {
     await platform.remove();
     rmSync(home, { recursive: true, force: true });
   }
 }
 
-async function benchDev(home: string, unit: number): Promise<void> {
+async function benchDev(home: string): Promise<void> {
   const dir = path.join(home, "dev");
   write(dir, "first");
   const env = { KUBECONFIG: "/nonexistent", XDG_CACHE_HOME: path.join(home, "cache") };
   // The first start unpacks the runtime.
   await (await startSpryDev([dir], env)).end();
-  const ready = await times(rounds, async () => void (await startSpryDev([dir], env)).end());
-  console.log(timeLine("spry dev: start to ready", ready, unit, 10));
+  const start = async () => void (await startSpryDev([dir], env)).end();
+  await measure("spry dev: start to ready", 10, { rounds }, start);
   const { url, end } = await startSpryDev([dir], env);
-  const answered: number[] = [];
-  for (let round = 0; round < saves; round++) {
-    // The next process is warm when the user has looked at the answer.
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    const begin = performance.now();
-    write(dir, `save-${round}`);
-    while ((await (await fetch(url)).text()) !== `save-${round}`);
-    answered.push(performance.now() - begin);
-  }
+  let count = 0;
+  // The next process is warm when the user has looked at the answer.
+  const label = "spry dev: save to the new answer (aim: 200 ms)";
+  await measure(label, undefined, { rounds: saves, pauseMs: 500 }, async () => {
+    const text = `save-${++count}`;
+    write(dir, text);
+    while ((await (await fetch(url)).text()) !== text);
+  });
   await end();
-  console.log(
-    timeLine(
-      "spry dev: save to the new answer (aim: 200 ms)",
-      answered,
-      unit,
-      Math.round(2000 / unit) / 10,
-    ),
-  );
 }
 
-async function benchDeploy(home: string, unit: number, platform: Platform): Promise<void> {
+async function benchDeploy(home: string, platform: Platform): Promise<void> {
   const dir = path.join(home, "shop");
   const deploy = async (directory: string) => {
     const { code, stderr } = await platform.spry(["deploy", directory]);
@@ -72,8 +61,7 @@ async function benchDeploy(home: string, unit: number, platform: Platform): Prom
   };
   write(dir, "first");
   await deploy(dir);
-  const same = await times(rounds, () => deploy(dir));
-  console.log(timeLine("spry deploy: unchanged", same, unit, 15));
+  await measure("spry deploy: unchanged", 15, { rounds }, () => deploy(dir));
   let round = 0;
   const changeOf = (directory: string) => {
     const text = `change-${++round}`;
@@ -85,16 +73,15 @@ async function benchDeploy(home: string, unit: number, platform: Platform): Prom
     await deploy(directory);
     await platform.callUntil(host, ({ body }) => body === text);
   };
-  const changed = await times(rounds, change(dir, "shop.default"), lookMs);
-  console.log(timeLine("spry deploy: changed file to 200", changed, unit, 15));
-  const atOnce = await times(rounds, change(dir, "shop.default"));
-  console.log(timeLine("the same, one right after the other", atOnce, unit, 25));
+  const changeShop = change(dir, "shop.default");
+  const looked = { rounds, pauseMs: lookMs };
+  await measure("spry deploy: changed file to 200", 15, looked, changeShop);
+  await measure("the same, one right after the other", 25, { rounds }, changeShop);
   const asked: Change[] = [];
-  for (let count = 0; count < rounds; count++) {
-    await pause(lookMs);
+  const unit = await repeat(looked, async () => {
     const text = changeOf(dir);
     asked.push(await whileAsked(platform, "shop.default", text, () => deploy(dir)));
-  }
+  });
   printChanges("the same while requests arrive", asked, unit);
   const many = path.join(home, "many");
   write(many, "first");
@@ -104,8 +91,8 @@ async function benchDeploy(home: string, unit: number, platform: Platform): Prom
     writeFileSync(path.join(place, `${index}.txt`), `${index}\n`);
   }
   await deploy(many);
-  const changedMany = await times(3, change(many, "many.default"), lookMs);
-  console.log(timeLine(`spry deploy: one of ${manyFiles} files to 200`, changedMany, unit, 40));
+  const label = `spry deploy: one of ${manyFiles} files to 200`;
+  await measure(label, 40, looked, change(many, "many.default"));
 }
 
 /** Milliseconds from the start of the command. */
@@ -164,13 +151,40 @@ function write(dir: string, text: string): void {
   writeFileSync(path.join(dir, "handler.js"), code);
 }
 
-async function times(count: number, work: () => Promise<void>, pauseMs = 0): Promise<number[]> {
-  const measured: number[] = [];
-  for (let round = 0; round < count; round++) {
-    await pause(pauseMs);
+interface Repetition {
+  rounds: number;
+  pauseMs?: number;
+}
+
+/** Prints how long the work takes. `aim`: of the median, in ν. */
+async function measure(
+  label: string,
+  aim: number | undefined,
+  repetition: Repetition,
+  work: () => Promise<void>,
+): Promise<void> {
+  const times: number[] = [];
+  const unit = await repeat(repetition, async () => {
     const begin = performance.now();
     await work();
-    measured.push(performance.now() - begin);
+    times.push(performance.now() - begin);
+  });
+  console.log(`${timeLine(label, times, unit, aim)}   ν=${unit.toFixed(1)} ms`);
+}
+
+/** Works several times, and returns ν of the meantime: measured in the pauses, or else before and after. */
+async function repeat(
+  { rounds, pauseMs = 0 }: Repetition,
+  work: () => Promise<void>,
+): Promise<number> {
+  const units = [measureUnit(unitRounds)];
+  for (let round = 0; round < rounds; round++) {
+    if (pauseMs > 0) {
+      await pause(pauseMs);
+      units.push(measureUnit(unitRounds));
+    }
+    await work();
   }
-  return measured;
+  units.push(measureUnit(unitRounds));
+  return quantile(units, 0.5);
 }

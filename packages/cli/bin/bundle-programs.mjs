@@ -19,7 +19,7 @@ const entryPoints = {
 };
 
 /** Found by their place in node_modules, at run time. */
-export const external = ["esbuild", "npm", "@peculiar/x509", "re2js", "reflect-metadata"];
+export const external = ["esbuild", "npm", "@peculiar/x509", "re2js", "reflect-metadata", "semver"];
 
 /**
  * Writes the programs to `outdir`. `inPackage`: sources are found from where the programs are, as directories next to it; otherwise
@@ -39,6 +39,8 @@ export async function bundlePrograms(outdir, { inPackage = false } = {}) {
       legalComments: "none",
       logLevel: "error",
       external,
+      // An import of types alone would load what it names.
+      tsconfigRaw: { compilerOptions: { verbatimModuleSyntax: false } },
       define: { SPRY_PROGRAM_URL: "import.meta.url" },
       banner: {
         js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
@@ -48,6 +50,8 @@ export async function bundlePrograms(outdir, { inPackage = false } = {}) {
   } finally {
     await stop();
   }
+  // Without it Node.js reads each file to find out what it is.
+  writeFileSync(path.join(outdir, "package.json"), `{ "type": "module" }\n`);
   const main = path.join(outdir, "main.js");
   const options = { env: environment(), encoding: "utf8" };
   const { stdout, stderr, status } = spawnSync(node24(), [main, "--help"], options);

@@ -41,7 +41,8 @@ function newestChange() {
   let count = 0;
   const visit = (dir) => {
     for (const entry of readdirSync(dir, { withFileTypes: true })) {
-      const file = path.join(dir, entry.name);
+      // path.join takes as long as looking at the file.
+      const file = `${dir}/${entry.name}`;
       if (entry.isDirectory()) visit(file);
       else if (/\.(ts|json)$/.test(entry.name) && !entry.name.endsWith(".test.ts")) {
         newest = Math.max(newest, statSync(file).mtimeMs);

@@ -4,7 +4,6 @@ import { names } from "@spry/function";
 import { RegistryClient } from "@spry/image";
 import { isForbidden, isNotFound, type KubeClient, resources, type Secret } from "@spry/kube";
 import { type Connection } from "../connection.ts";
-import { forwardRegistry } from "./forwarded-registry.ts";
 import { UserError } from "../user-error.ts";
 
 export interface SourceRegistry {
@@ -56,7 +55,8 @@ export async function sourceRegistry(
     throw new UserError(`${url} is not a URL`, "write it as http://HOST:PORT");
   const forwarded =
     url === undefined && active.isInternal
-      ? await forwardRegistry(connection, active.push)
+      ? // It loads a WebSocket client.
+        await (await import("./forwarded-registry.ts")).forwardRegistry(connection, active.push)
       : undefined;
   const address =
     url ??

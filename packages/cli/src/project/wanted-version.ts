@@ -1,8 +1,9 @@
 /** Which version of its language a directory asks for: `engines` of package.json, `.python-version`, pyproject.toml. */
 import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { findRuntime, type Runtime, runtimes } from "@spry/function";
-import semver from "semver";
+import type * as Semver from "semver";
 
 /** A file that asks for a version, and what it says. */
 interface Demand {
@@ -39,7 +40,10 @@ const versionOf = ({ interpreter }: Runtime): string => interpreter.replace(/^.*
 
 function nodeDemand({ engines }: Record<string, unknown>): Demand | undefined {
   const range = (engines as Record<string, unknown> | undefined)?.["node"];
-  if (typeof range !== "string" || semver.validRange(range) === null) return undefined;
+  if (typeof range !== "string") return undefined;
+  // It takes longer to load than the rest of the project, and few directories need it.
+  const semver = createRequire(import.meta.url)("semver") as typeof Semver;
+  if (semver.validRange(range) === null) return undefined;
   return {
     file: "package.json",
     version: `Node.js ${range}`,
