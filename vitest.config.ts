@@ -34,7 +34,7 @@ const exclude = process.env["SPRY_TEST_FULL"] ? [] : [inFull];
 const processes = [
   "packages/image/src/builder/**/*.test.ts",
   "packages/machine/src/machine*.test.ts",
-  "packages/machine/src/sandbox/**/*.test.ts",
+  "packages/machine/src/{sandbox,network/pods}/**/*.test.ts",
   "packages/apiserver/src/store/{crash,power-loss}.test.ts",
   "packages/source/src/{fetch-source,git-server,resolve-commit}.test.ts",
   "packages/source/src/monorepo/monorepo.test.ts",

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createReadStream, mkdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { readdir, stat } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Readable } from "node:stream";
 import { algorithmOf, type Digest, digestOfHex, hexOf } from "../digest.ts";
@@ -133,10 +133,11 @@ export class BlobStore {
   /** Takes over a finished file of the scratch directory whose digest has been verified. */
   async adopt(file: string, digest: Digest, size: number): Promise<void> {
     const target = this.#fileOf(digest);
-    // One of another size was shortened, and is replaced.
-    if (this.sizeOf(digest) === size) {
+    // One of another size was shortened, and is replaced. Asked without stopping others: the disk may be busy with what has been sent.
+    const found = await stat(target).catch(() => undefined);
+    if (found?.size === size) {
       this.touch(digest);
-      rmSync(file, { force: true });
+      await rm(file, { force: true });
       return;
     }
     await moveDurably(file, target);

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, utimesSync } from "node:fs";
+import { utimesSync } from "node:fs";
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Clock } from "../clock.ts";
@@ -28,8 +28,13 @@ export async function writeDurably(
 /** Moves a file that is already on disk into place, and forces the new name to disk too. */
 export async function moveDurably(from: string, to: string): Promise<void> {
   const directory = dirname(to);
-  await mkdir(directory, { recursive: true });
-  await rename(from, to);
+  try {
+    await rename(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    await mkdir(directory, { recursive: true });
+    await rename(from, to);
+  }
   await syncDirectory(directory);
 }
 
@@ -46,7 +51,11 @@ export function markAsUsed(file: string, clock: Clock): void {
 /** Forces the names in a directory to disk; a directory that does not exist has none. */
 export async function syncDirectory(directory: string): Promise<void> {
   // Windows cannot open directories; there the rename itself is journalled.
-  if (process.platform === "win32" || !existsSync(directory)) return;
-  await using handle = await open(directory, "r");
-  await handle.sync();
+  if (process.platform === "win32") return;
+  try {
+    await using handle = await open(directory, "r");
+    await handle.sync();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import {
   type ContainerConfig,
@@ -11,7 +11,7 @@ import {
   type RegistryEndpoint,
   type ResolvedImage,
 } from "@spry/image";
-import { type Clock, type Logger, type PullCredentials } from "@spry/kube";
+import { type Clock, type Logger, messageOf, type PullCredentials } from "@spry/kube";
 import { type LocalImage } from "../sandbox/sandbox.ts";
 import { firstDamagedFile, writeFileList } from "./file-list.ts";
 import {
@@ -72,6 +72,9 @@ export class ImageStore {
   readonly #images = new Map<string, StoredImage>();
   /** Image name → digest, as last pulled. */
   readonly #names = new Map<string, string>();
+  /** How often names have changed, and what of that is on disk. */
+  readonly #changes = { made: 0, saved: 0 };
+  #saving: Promise<void> = Promise.resolve();
   readonly #pulls = new Map<string, Promise<LocalImage>>();
   /** Of images with many files that were unpacked lately: what they consist of. */
   readonly #content = new Map<string, ReadonlyMap<string, PlacedFile>>();
@@ -185,12 +188,14 @@ export class ImageStore {
     image.pulledBy = record;
   }
 
-  #named(name: string, digest: string, image: StoredImage): LocalImage {
+  async #named(name: string, digest: string, image: StoredImage): Promise<LocalImage> {
     this.#names.set(name, digest);
     // An index's digest names its platform's manifest as well.
     const asked = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
     if (asked && asked !== digest) this.#images.set(asked, image);
-    this.#saveNames();
+    const saved = this.#saveNames();
+    // After a restart, an image is found by its digest as well: its Pod, which a client may be waiting for, can start.
+    if (asked !== digest) await saved;
     return image;
   }
 
@@ -268,11 +273,26 @@ export class ImageStore {
     return image;
   }
 
-  #saveNames(): void {
+  /** Not at once: on a busy disk, a file is replaced only after others have been written. Throws when it cannot be done. */
+  #saveNames(): Promise<void> {
+    const change = ++this.#changes.made;
+    const saved = this.#saving.then(() =>
+      this.#changes.saved < change ? this.#writeNames() : undefined,
+    );
+    this.#saving = saved.catch((error: unknown) =>
+      this.#options.log.warn({ error: messageOf(error) }, "saving the names of images failed"),
+    );
+    return saved;
+  }
+
+  async #writeNames(): Promise<void> {
+    const { made } = this.#changes;
     const file = path.join(this.#options.dir, "names.json");
     // The names of all namespaces' images.
-    writeFileSync(`${file}.new`, JSON.stringify(Object.fromEntries(this.#names)), { mode: 0o600 });
-    renameSync(`${file}.new`, file);
+    const text = JSON.stringify(Object.fromEntries(this.#names));
+    await writeFile(`${file}.new`, text, { mode: 0o600 });
+    await rename(`${file}.new`, file);
+    this.#changes.saved = made;
   }
 
   /** Removes images that are not worth the room they take on a disk of this size. */
@@ -308,11 +328,12 @@ export class ImageStore {
     for (const [digest, image] of this.#images) if (going.has(image)) this.#images.delete(digest);
     for (const [name, digest] of this.#names)
       if (!this.#images.has(digest)) this.#names.delete(name);
-    this.#saveNames();
     for (const { digest, size, rootDir } of images) {
       this.#options.log.info({ digest, size }, "removing unused image");
       await rm(path.dirname(rootDir), { recursive: true, force: true });
     }
+    // A full disk may have had no room for them before; what names nothing is left out at the next start.
+    await this.#saveNames().catch(() => {});
     await this.#removeUnusedBases();
   }
 

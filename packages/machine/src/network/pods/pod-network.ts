@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import { type Logger, messageOf } from "@spry/kube";
 import { AddressBlock } from "./address-block.ts";
+import { CommandShell } from "./command-shell.ts";
 import { findProgram, runCommand } from "./commands.ts";
 import { claimNetwork, forgetNetwork, removeAbandonedNetworks } from "./network-owners.ts";
 import { HostLink, namespaceDir, removeStaleTables, routerMac } from "./host-link.ts";
@@ -20,6 +21,8 @@ const spare = 4;
  * client may be waiting for.
  */
 const refillAfterMs = 250;
+/** How long networks that were given back wait to be removed together, for the same reason. */
+const removeAfterMs = 1_000;
 /** What Pods send to; the router answers for it without having it. */
 const nextHop = "169.254.1.1";
 
@@ -35,11 +38,15 @@ export class PodNetwork {
   readonly #nft: string;
   readonly #log: Logger;
   readonly #host: HostLink;
+  readonly #shell = new CommandShell();
   readonly #used = new Set<number>();
   readonly #ready: number[] = [];
+  /** Of those used, the ones to remove. */
+  readonly #leaving = new Set<number>();
   #next: number;
   #filling: Promise<void> | undefined;
   #refill: NodeJS.Timeout | undefined;
+  #removal: NodeJS.Timeout | undefined;
   #closed = false;
 
   private constructor(name: string, block: AddressBlock, programs: Programs, log: Logger) {
@@ -68,18 +75,36 @@ export class PodNetwork {
     }).catch((error: unknown) =>
       log.warn({ error: messageOf(error) }, "removing what platforms have left failed"),
     );
-    const block = await freeBlock(ip, name, hash.readUInt16BE(8));
-    const network = new PodNetwork(name, block, { ip, nft }, log);
-    if (!network.#host.isUp) {
-      await network.#removeAll();
-      await network.#host.create();
-    }
+    const network = await PodNetwork.#bringUp(name, hash.readUInt16BE(8), { ip, nft }, log);
     try {
       await network.#host.openMachine();
       return network;
     } catch (error) {
       await network.close();
       throw error;
+    }
+  }
+
+  /** Takes over what is there, or makes it. Another platform may take the same block in between: then the next one is free. */
+  static async #bringUp(
+    name: string,
+    preferred: number,
+    programs: Programs,
+    log: Logger,
+  ): Promise<PodNetwork> {
+    for (let triesLeft = 5; ; triesLeft--) {
+      const { block, isOwn } = await blockFor(programs.ip, name, preferred);
+      const network = new PodNetwork(name, block, programs, log);
+      if (isOwn && network.#host.isUp) return network;
+      try {
+        await network.#removeAll();
+        await network.#host.create();
+        return network;
+      } catch (error) {
+        if (triesLeft > 0) continue;
+        await network.close();
+        throw error;
+      }
     }
   }
 
@@ -130,11 +155,20 @@ export class PodNetwork {
     return path.join(namespaceDir, this.#podName(this.block.indexOf(address) ?? -1));
   }
 
-  async release(address: string): Promise<void> {
+  /** Nothing may run in it any more. The address is free when the namespace has been removed. */
+  release(address: string): void {
     const index = this.block.indexOf(address);
     if (index === undefined || !this.#used.has(index)) return;
-    await this.#remove(this.#podName(index));
-    this.#used.delete(index);
+    this.#leaving.add(index);
+    this.#removal ??= setTimeout(() => void this.#removeLeaving(), removeAfterMs).unref();
+  }
+
+  async #removeLeaving(): Promise<void> {
+    this.#removal = undefined;
+    const leaving = [...this.#leaving];
+    this.#leaving.clear();
+    await this.#remove(leaving.map((index) => this.#podName(index)));
+    for (const index of leaving) this.#used.delete(index);
   }
 
   /** Removes namespaces that no Pod has; to be called when all that are wanted have been kept. */
@@ -143,26 +177,29 @@ export class PodNetwork {
     const strays = namespaces().filter(
       (name) => name.startsWith(`${this.#name}-`) && !known.has(name),
     );
-    for (const name of strays) await this.#remove(name);
+    await this.#remove(strays);
   }
 
   /** Replaces the router's rules, all at once. */
   async applyRules(ruleset: string): Promise<void> {
-    await this.#host.inRouter(`${this.#nft} -f -`, [ruleset]);
+    await this.#shell.run(
+      batch(`${this.#ip} netns exec ${this.#name} ${this.#nft} -f -`, [ruleset]),
+    );
   }
 
   /** Removes all of it. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#refill);
+    clearTimeout(this.#removal);
     await this.#filling?.catch(() => {});
     await this.#removeAll();
+    this.#shell.close();
     forgetNetwork(this.#name);
   }
 
   async #removeAll(): Promise<void> {
-    for (const name of namespaces())
-      if (name.startsWith(`${this.#name}-`)) await this.#remove(name);
+    await this.#remove(namespaces().filter((name) => name.startsWith(`${this.#name}-`)));
     await this.#host.remove();
   }
 
@@ -196,7 +233,6 @@ export class PodNetwork {
     return `${this.#name}-${index}`;
   }
 
-  /** One shell for all of it: to start a program stops this one for some milliseconds. */
   async #create(index: number): Promise<void> {
     const name = this.#podName(index);
     const address = this.block.pod(index);
@@ -215,25 +251,22 @@ export class PodNetwork {
     ];
     // As containerd has it: the port of a Pod is its own, so that nothing below 1024 needs protection.
     const open = "echo 0 > /proc/sys/net/ipv4/ip_unprivileged_port_start";
-    await this.#shell(
-      batch(`"$0" -batch -`, outside),
-      batch(`"$0" -netns ${this.#name} -batch -`, inRouter),
-      batch(`"$0" netns exec ${name} /bin/sh -c '"$0" -batch - && ${open}' "$0"`, inside),
-    );
+    const ip = this.#ip;
+    const steps = [
+      batch(`${ip} -batch -`, outside),
+      batch(`${ip} -netns ${this.#name} -batch -`, inRouter),
+      batch(`${ip} netns exec ${name} /bin/sh -c '${ip} -batch - && ${open}'`, inside),
+    ];
+    await this.#shell.run(steps.join("\n"));
   }
 
   /** The veth goes with the namespace, if nothing runs in it any more; else with this. */
-  async #remove(name: string): Promise<void> {
-    const index = name.slice(this.#name.length + 1);
-    await this.#shell(
-      `"$0" -netns ${this.#name} link delete p${index} || true`,
-      `"$0" netns delete ${name} || true`,
-    ).catch(() => {});
-  }
-
-  /** Lines of a shell to which `$0` is `ip`; the first that fails ends it. */
-  async #shell(...lines: string[]): Promise<void> {
-    await runCommand("/bin/sh", ["-c", ["set -e", ...lines].join("\n"), this.#ip]);
+  async #remove(names: readonly string[]): Promise<void> {
+    const steps = names.flatMap((name) => [
+      `${this.#ip} -netns ${this.#name} link delete p${name.slice(this.#name.length + 1)} || true`,
+      `${this.#ip} netns delete ${name} || true`,
+    ]);
+    await this.#shell.run(steps.join("\n")).catch(() => {});
   }
 }
 
@@ -260,7 +293,11 @@ function namespaces(): string[] {
 }
 
 /** The block that this platform has had, or one that the machine's routes know nothing of. */
-async function freeBlock(ip: string, name: string, preferred: number): Promise<AddressBlock> {
+async function blockFor(
+  ip: string,
+  name: string,
+  preferred: number,
+): Promise<{ block: AddressBlock; isOwn: boolean }> {
   const routes = JSON.parse((await runCommand(ip, ["-json", "route", "show"])) || "[]") as {
     dst: string;
     dev?: string;
@@ -271,10 +308,10 @@ async function freeBlock(ip: string, name: string, preferred: number): Promise<A
   );
   const mine = new Set(routes.flatMap(({ dst, dev }) => (dev === name ? dst : [])));
   const others = routes.filter(({ dst, dev }) => dev !== name && dst.startsWith("10.244."));
-  const block =
-    blocks.find(({ cidr }) => mine.has(cidr)) ??
-    blocks.find((each) => !others.some(({ dst }) => overlaps(dst, each)));
-  if (block) return block;
+  const own = blocks.find(({ cidr }) => mine.has(cidr));
+  if (own) return { block: own, isOwn: true };
+  const block = blocks.find((each) => !others.some(({ dst }) => overlaps(dst, each)));
+  if (block) return { block, isOwn: false };
   throw new Error("no block of 10.244.0.0/16 is free on this machine");
 }
 

@@ -240,7 +240,7 @@ class OciSandbox implements Sandbox {
       writeRecord(podFile(dir), record);
     } catch (error) {
       await waiting?.end();
-      if (waiting) await this.#network?.pods.release(waiting.ip);
+      if (waiting) this.#network?.pods.release(waiting.ip);
       throw error;
     }
     return this.#add(record, { waiting, pool });
@@ -268,7 +268,7 @@ class OciSandbox implements Sandbox {
       onClose: async () => {
         this.#pods.delete(record.uid);
         this.#addresses.release(record.ip);
-        await network?.release(record.ip);
+        network?.release(record.ip);
       },
     });
     this.#pods.set(record.uid, pod);

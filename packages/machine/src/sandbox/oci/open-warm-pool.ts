@@ -45,7 +45,7 @@ export function openWarmContainers(means: WarmContainerMeans): WarmPool<WarmCont
     max,
     isShipped,
     start: (_id, key, options) => startWaiting(means, key, options),
-    release: ({ ip }) => void network.release(ip),
+    release: ({ ip }) => network.release(ip),
     clock: context.clock,
     log,
   });
@@ -96,7 +96,7 @@ async function startWaiting(
     return await WarmContainer.start({ id, dir, ip, key, oci, pivotRoot, isTask }, context);
   } catch (error) {
     rmSync(dir, { recursive: true, force: true });
-    await network.release(ip);
+    network.release(ip);
     throw error;
   }
 }
