@@ -5,12 +5,11 @@ import {
   openSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type Readable, type Writable } from "node:stream";
 import { signalProcess, isAlive } from "../processes.ts";
@@ -109,7 +108,8 @@ export class WarmContainer implements Waiting {
     this.exited = process.ended.then((exitCode) => {
       this.#isOver = true;
       this.#kill();
-      rmSync(start.dir, { recursive: true, force: true });
+      // Not waited for: on a busy disk it takes longer than all the rest of a build's end.
+      void rm(start.dir, { recursive: true, force: true }).catch(() => {});
       return { exitCode, finishedAt: context.clock.now() };
     });
     this.#pipe(4).on("error", () => {});
@@ -179,10 +179,7 @@ export class WarmContainer implements Waiting {
       // What is in a container's log is its Function's.
       if (statSync(logOf(dir)).size > 0) throw new Error("the runtime has written something");
       const cpuBefore = this.#context.cgroups.usage(this.id)?.cpuNanoseconds ?? 0;
-      await this.#mount(successor);
-      // Commands in the container get their environment from here.
-      rmSync(path.join(dir, "config.json"));
-      symlinkSync(path.join(bundle, "config.json"), path.join(dir, "config.json"));
+      await Promise.all([this.#mount(successor), this.#configure(bundle)]);
       if (isTask) symlinkSync(exitFile, exitOf(dir));
       renameSync(logOf(dir), logFile);
       const ready = readySignal(this.#pipe(3) as Readable);
@@ -209,6 +206,13 @@ export class WarmContainer implements Waiting {
     if (!this.#helper) throw new Error("it has not been prepared");
     await this.#helper.work(lines, this.#context.clock);
     assertHandedOver(this.pid, handover);
+  }
+
+  /** Commands in the container get their environment from there. */
+  async #configure(bundle: string): Promise<void> {
+    const file = path.join(this.#start.dir, "config.json");
+    await rm(file);
+    await symlink(path.join(bundle, "config.json"), file);
   }
 
   /** The runtime has looked it up for the user of the container. */
