@@ -27,7 +27,8 @@ export const buildImage: Stage = {
     const key = buildKey(draft.fn, draft.commit);
     const { serviceAccounts } = deps.caches;
     const registry = activeRegistry(deps.caches, draft.namespace);
-    await dropObsoleteJobs(draft, key, deps);
+    const obsoleteInMs = await dropObsoleteJobs(draft, key, deps);
+    const later = obsoleteInMs === undefined ? {} : { recheckAfterMs: obsoleteInMs };
     const image = knownImage(draft, key, registry, deps);
     const old = deps.caches.jobs.get(`${draft.namespace}/${names.buildJob(draft.name, key)}`);
     const pods = deps.caches.pods.byIndex("function", draft.key);
@@ -35,7 +36,8 @@ export const buildImage: Stage = {
       draft.status.build = { key };
       if (old) return replaceJob(draft, old, deps);
     }
-    if (image && !deps.lost.isUnderWay(draft.key, key)) return built(draft, key, image, deps);
+    if (image && !deps.lost.isUnderWay(draft.key, key))
+      return { ...built(draft, key, image, deps), ...later };
 
     const account = serviceAccounts.get(`${draft.namespace}/${names.serviceAccount}`);
     if (!registry || !account) {
@@ -56,7 +58,8 @@ export const buildImage: Stage = {
     const outcome = await followAttempt(draft, key, job, deps);
     if (outcome.kind !== "built") return outcome;
     deps.lost.built(draft.key);
-    return built(draft, key, `${registry.pull}/${repository}@${outcome.digest}`, deps);
+    const name = `${registry.pull}/${repository}@${outcome.digest}`;
+    return { ...built(draft, key, name, deps), ...later };
   },
 
   // Without a valid source there is nothing to wait for a build slot with; after an error, others may have the place.
@@ -70,22 +73,29 @@ export const buildImage: Stage = {
 
 /**
  * Unfinished builds of what the Function no longer says; of finished ones the last few stay for a
- * way back.
+ * way back, and two more at first: while a version is on its way, a user may be waiting for it. Returns when to look again.
  */
-async function dropObsoleteJobs({ key, name, fn }: Draft, buildKey: string, deps: Deps) {
-  const current = names.buildJob(name, buildKey);
-  const others = deps.caches.jobs
-    .byIndex("function", key)
-    .filter((job) => job.metadata.name !== current && isControlledBy(job, fn));
+async function dropObsoleteJobs(
+  { key, namespace, name, fn }: Draft,
+  buildKey: string,
+  { caches, client, clock }: Deps,
+): Promise<number | undefined> {
+  const current = caches.jobs.get(`${namespace}/${names.buildJob(name, buildKey)}`);
   const born = (job: Job) => job.metadata.creationTimestamp ?? "";
+  const quietInMs = current ? Date.parse(born(current)) + busyMs - clock.now() : busyMs;
+  const others = caches.jobs
+    .byIndex("function", key)
+    .filter((job) => job !== current && isControlledBy(job, fn));
   const finished = others.filter(isFinished).sort((a, b) => born(b).localeCompare(born(a)));
-  const kept = new Set(finished.slice(0, keptJobs));
-  for (const job of others) {
-    if (!kept.has(job)) await deleteIfThere(deps.client, resources.jobs, job);
-  }
+  const kept = new Set(finished.slice(0, quietInMs > 0 ? mostJobs : keptJobs));
+  for (const job of others) if (!kept.has(job)) await deleteIfThere(client, resources.jobs, job);
+  return quietInMs > 0 && finished.length > keptJobs ? quietInMs : undefined;
 }
 
 const keptJobs = 3;
+const mostJobs = 5;
+/** From the start of a build. */
+const busyMs = 10_000;
 
 /** The image of this key, if it has been built before and is in the registry now in use. */
 function knownImage(
