@@ -73,7 +73,7 @@ export const buildImage: Stage = {
 
 /**
  * Unfinished builds of what the Function no longer says; of finished ones the last few stay for a
- * way back, and two more at first: while a version is on its way, a user may be waiting for it. Returns when to look again.
+ * way back, and more at first: while a version is on its way, a user may be waiting for it. Returns when to look again.
  */
 async function dropObsoleteJobs(
   { key, namespace, name, fn }: Draft,
@@ -93,7 +93,7 @@ async function dropObsoleteJobs(
 }
 
 const keptJobs = 3;
-const mostJobs = 5;
+const mostJobs = 20;
 /** From the start of a build. */
 const busyMs = 10_000;
 
