@@ -91,6 +91,32 @@ test("subscriptions and APIRules belong to their Function: what the file no long
   while ((await namesOf("subscriptions")).length > 0) await pause(50);
 });
 
+test("what --dry-run prints can be kept in a repository: it is what the file says, and no object of a cluster's", async () => {
+  write({ "kept/config.yaml": config + children, "kept/src/shop.js": handler });
+  const file = at("kept/config.yaml");
+  const printed = (await platform.spry(["apply", "-f", file, "--dry-run", "-o", "yaml"])).stdout;
+  expect(printed).toMatch(/kind: Function[^]*kind: Subscription[^]*kind: APIRule/);
+  expect(printed).not.toMatch(/status:|uid:|ownerReferences:|creationTimestamp:|last-modifier/);
+  expect(printed).toContain(`source: '${handler}'`);
+});
+
+test("--onerror purge says of everything that it is gone, --output none says nothing, and times are durations", async () => {
+  const none = ["-o", "none", "-t", "1m30s"];
+  write({ "gone/config.yaml": config + children.replace("host: shop", "host: a b") });
+  write({ "gone/src/shop.js": handler });
+  const apply = (...options: string[]) =>
+    platform.spry(["apply", "-f", at("gone/config.yaml"), ...options]);
+  const purged = await apply("--onerror", "purge");
+  expect(purged).toMatchObject({ code: 1 });
+  expect(purged.stderr).toContain("function/shop deleted again");
+  expect(purged.stdout).toMatch(/^function\/shop +deleted again$/m);
+  expect(purged.stdout).toMatch(/^subscription\/shop-orders +deleted again$/m);
+  write({ "gone/config.yaml": config });
+  expect(await apply(...none)).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect(await apply("-t", "500us", "--no-wait")).toMatchObject({ code: 0 });
+  expect((await apply("-t", "1 parsec")).stderr).toContain("write it as in --timeout 60");
+});
+
 test.each([
   ["the file of another name, whose code is below", ["-f", "other.yaml"]],
   ["the file of this directory, for code in another", ["-d", "src"]],
