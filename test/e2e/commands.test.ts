@@ -287,7 +287,7 @@ describe("mistakes are one sentence each", () => {
     ["a time limit", ["rollback", "legacy", "--timeout", "abc"], "abc is not a number of seconds"],
     ["nothing to apply", ["apply"], "name a file or a directory"],
     ["help of the command", ["deploy", "--nope"], "(see npx spry deploy --help)"],
-    ["a command of the original", ["function", "nope"], 'spry has no command "function"'],
+    ["a command of the original", ["function", "nope"], "function has no command nope"],
     ["a level", ["logs", "legacy", "--level", "loud"], "loud is not a level"],
     ["an output format", ["get", "-o", "nope"], "unknown output format nope"],
     ["an unknown shell", ["completion", "cmd"], "cmd is not a known shell"],

@@ -51,16 +51,24 @@ const isFunction = (object: UnknownObject): boolean =>
   object.kind === functions.kind && (object.apiVersion ?? "").startsWith(`${functions.group}/`);
 
 /** Reads everything before the first write, applies in the order of the files, then follows the Functions. */
-export async function apply(options: ApplyOptions): Promise<void> {
+export const apply = (options: ApplyOptions): Promise<void> =>
+  applyManifests(() => readManifests(filesOf(options), readOptions(options)), options);
+
+/** The same for objects of any origin. */
+export async function applyManifests(read: () => Manifest[], options: ApplyOptions): Promise<void> {
   const progress = options.output === "none" ? silentProgress : new Progress(options.json);
-  await progress.run(() => applyWith(options, progress));
+  await progress.run(() => applyWith(read, options, progress));
 }
 
-async function applyWith(options: ApplyOptions, progress: Progress): Promise<void> {
+async function applyWith(
+  read: () => Manifest[],
+  options: ApplyOptions,
+  progress: Progress,
+): Promise<void> {
   const { onerror = "nothing", output = "text" } = options;
   assertOneOf("--onerror", onerror, ["nothing", "purge"]);
   assertOneOf("--output", output, ["text", "json", "yaml", "none"]);
-  const manifests = readManifests(filesOf(options), readOptions(options));
+  const manifests = read();
   const connection = await connect(options);
   const family = new ConfigFamily();
   const results: Result[] = [];
