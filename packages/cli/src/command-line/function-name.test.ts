@@ -39,6 +39,8 @@ test.each([
   ["init function --runtime python312", "init --schema-version v0 --runtime python312"],
   ["init function --template hono", "init --template hono"],
   ["init ./function", "init ./function"],
+  ["get schema serverless", "schema config.yaml"],
+  ["get schema", "get schema"],
   ["function get", "get"],
   ["function get hello", "get hello"],
   ["function delete hello", "delete hello"],

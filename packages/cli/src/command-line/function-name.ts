@@ -60,6 +60,8 @@ export function withoutKind(
   const rest = (from: number) => [...args.slice(0, at), ...args.slice(from)];
   if (command === "function" && word === "create") return withNodeVersion(args);
   if (command === "function" && (takesFunctions(word) || word === "explain")) return rest(at + 1);
+  if (command === "get" && word === "schema" && next === "serverless")
+    return [...args.slice(0, at), "schema", "config.yaml", ...args.slice(at + 3)];
   if (!kind.test(word)) return [...args];
   const without = rest(at + 1)
     .toSpliced(at, 0, command)
