@@ -115,6 +115,13 @@ describe("looking", () => {
     expect(stdout).toMatch(/default\/broken +Failed +handler\.js:1: ReferenceError: nope/);
   });
 
+  test("schema prints what editors check files with", async () => {
+    const of = async (...words: string[]) =>
+      JSON.parse((await platform.spry(words)).stdout) as { properties: object };
+    expect((await of("get", "schema", "serverless")).properties).toHaveProperty("apiRules");
+    expect((await of("schema")).properties).toHaveProperty("scale");
+  });
+
   test("explain, version and completion need no cluster", async () => {
     expect((await platform.spry(["explain", "spec.source"])).stdout).toContain("gitRepository");
     const unknown = await platform.spry(["explain", "spec.nope"]);
@@ -287,7 +294,8 @@ describe("mistakes are one sentence each", () => {
     ["a time limit", ["rollback", "legacy", "--timeout", "abc"], "abc is not a number of seconds"],
     ["nothing to apply", ["apply"], "name a file or a directory"],
     ["help of the command", ["deploy", "--nope"], "(see npx spry deploy --help)"],
-    ["a command of the original", ["function", "nope"], 'spry has no command "function"'],
+    ["a command of the original", ["function", "nope"], "function has no command nope"],
+    ["a schema of nothing", ["schema", "nope.yaml"], "nope.yaml is not a file with a schema"],
     ["a level", ["logs", "legacy", "--level", "loud"], "loud is not a level"],
     ["an output format", ["get", "-o", "nope"], "unknown output format nope"],
     ["an unknown shell", ["completion", "cmd"], "cmd is not a known shell"],

@@ -1,8 +1,9 @@
 /** The original's command line by its own documentation: what it writes, what belongs together, and what it runs. */
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { load } from "js-yaml";
 import { hasEnded } from "@spry/test-kit";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { pause, Platform, root } from "../support/platform.ts";
@@ -89,6 +90,107 @@ test("subscriptions and APIRules belong to their Function: what the file no long
     code: 0,
   });
   while ((await namesOf("subscriptions")).length > 0) await pause(50);
+});
+
+test("what --dry-run prints can be kept in a repository: it is what the file says, and no object of a cluster's", async () => {
+  write({ "kept/config.yaml": config + children, "kept/src/shop.js": handler });
+  const file = at("kept/config.yaml");
+  const printed = (await platform.spry(["apply", "-f", file, "--dry-run", "-o", "yaml"])).stdout;
+  expect(printed).toMatch(/kind: Function[^]*kind: Subscription[^]*kind: APIRule/);
+  expect(printed).not.toMatch(/status:|uid:|ownerReferences:|creationTimestamp:|last-modifier/);
+  expect(printed).toContain(`source: '${handler}'`);
+});
+
+test("--onerror purge says of everything that it is gone, --output none says nothing, and times are durations", async () => {
+  const none = ["-o", "none", "-t", "1m30s"];
+  write({ "gone/config.yaml": config + children.replace("host: shop", "host: a b") });
+  write({ "gone/src/shop.js": handler });
+  const apply = (...options: string[]) =>
+    platform.spry(["apply", "-f", at("gone/config.yaml"), ...options]);
+  const purged = await apply("--onerror", "purge");
+  expect(purged).toMatchObject({ code: 1 });
+  expect(purged.stderr).toContain("function/shop deleted again");
+  expect(purged.stdout).toMatch(/^function\/shop +deleted again$/m);
+  expect(purged.stdout).toMatch(/^subscription\/shop-orders +deleted again$/m);
+  write({ "gone/config.yaml": config });
+  expect(await apply(...none)).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect(await apply("-t", "500us", "--no-wait")).toMatchObject({ code: 0 });
+  expect((await apply("-t", "1 parsec")).stderr).toContain("write it as in --timeout 60");
+});
+
+test("function init and create, as the current version of the original has them", async () => {
+  const init = await platform.spry(["function", "init", "python", "--dir", at("py")]);
+  expect(init).toMatchObject({ code: 0 });
+  expect(readdirSync(at("py")).sort()).toEqual(["handler.py", "requirements.txt"]);
+  expect(init.stdout).toContain("function create python my-function --source ");
+
+  write({ "one/handler.js": handler, "one/package.json": '{ "dependencies": {} }' });
+  const files = ["--source", at("one/handler.js"), "--dependencies", at("one/package.json")];
+  const create = (...words: string[]) =>
+    platform.spry(["-n", "orders", "function", "create", ...words]);
+  const more = ["--env", "LIMIT=9", "--env", "A=b=c", "--secret-mount", "keys=/keys"];
+  const dry = await create("nodejs", "made", ...files, ...more, "--dry-run", "-o", "yaml");
+  expect(load(dry.stdout)).toMatchObject({
+    metadata: { name: "made", namespace: "orders" },
+    spec: {
+      runtime: "nodejs24",
+      env: [
+        { name: "LIMIT", value: "9" },
+        { name: "A", value: "b=c" },
+      ],
+      secretMounts: [{ secretName: "keys", mountPath: "/keys" }],
+      source: { inline: { source: handler, dependencies: '{ "dependencies": {} }' } },
+    },
+  });
+  expect(await namesOf("functions")).not.toContain("made");
+  expect(await create("made", ...files, "--env", "LIMIT=9")).toMatchObject({ code: 0 });
+  expect((await platform.call("made.orders")).body).toBe("limit 9");
+
+  const old = await create(
+    "nodejs",
+    "old",
+    "--version",
+    "22",
+    "--replicas",
+    "2",
+    "--dry-run",
+    "-o",
+    "json",
+  );
+  expect(JSON.parse(old.stdout)).toMatchObject({ spec: { runtime: "nodejs22", replicas: 2 } });
+  const python = ["python", "p", "--runtime-image-override", "a/b:1", "--istio-injection"];
+  const other = await create(...python, "--dry-run", "-o", "json");
+  expect(JSON.parse(other.stdout)).toMatchObject({
+    spec: {
+      runtime: "python312",
+      runtimeImageOverride: "a/b:1",
+      labels: { "sidecar.istio.io/inject": "true" },
+    },
+  });
+  for (const [words, message] of [
+    [["nodejs"], "the name of the Function is missing"],
+    [["ruby", "x"], "ruby is not a language of Functions"],
+    [["x", "--env", "A"], "A is not a variable"],
+    [["x", "--secret-mount", "keys"], "keys is not a mount"],
+    [["x", "--source", "nope.js"], "the file nope.js does not exist"],
+  ] as const)
+    expect((await create(...words)).stderr).toContain(message);
+});
+
+test("sync writes into the directory of the same Function, and into no other's", async () => {
+  write({ "own/config.yaml": `${config}namespace: orders\n`, "own/src/shop.js": handler });
+  await platform.spry(["apply", "--no-wait", "-f", at("own/config.yaml")]);
+  const changed = "exports.main = () => 'changed';";
+  const apiVersion = "serverless.kyma-project.io/v1alpha2";
+  const metadata = { name: "shop", namespace: "orders" };
+  const spec = { runtime: "nodejs24", source: { inline: { source: changed } } };
+  const manifest = JSON.stringify({ apiVersion, kind: "Function", metadata, spec });
+  await platform.spry(["apply", "--no-wait", "-f", "-"], manifest);
+  const sync = () => platform.spry(["-n", "orders", "sync", "function", "shop", "-d", at("own")]);
+  expect(await sync()).toMatchObject({ code: 0 });
+  expect(readFileSync(at("own/handler.js"), "utf8")).toBe(changed);
+  write({ "own/config.yaml": config.replace("name: shop", "name: other") });
+  expect((await sync()).stderr).toContain("already has config.yaml, handler.js");
 });
 
 test.each([

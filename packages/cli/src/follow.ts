@@ -14,6 +14,8 @@ import { type Progress } from "./progress.ts";
 import { isToBeRetried } from "./retry-build.ts";
 import { UserError } from "./user-error.ts";
 
+/** Of timers. */
+const longestMs = 2 ** 31 - 1;
 const order = ["ConfigurationReady", "BuildReady", "Running"];
 const words: Record<string, string> = {
   ConfigurationReady: "source",
@@ -41,7 +43,7 @@ export async function followUntilRunning(
 ): Promise<Function> {
   const { namespace, name, progress, prefix = "" } = options;
   const output = new AbortController();
-  const timeout = AbortSignal.timeout(options.timeoutMs);
+  const timeout = AbortSignal.timeout(Math.min(Math.ceil(options.timeoutMs), longestMs));
   const said = new Map<string, string>();
   let last: Function | undefined;
   let isRead = false;

@@ -124,5 +124,6 @@ function timeOf(elapsedMs: number): string {
 export const silentProgress = new (class extends Progress {
   override report(): void {}
   override output(): void {}
+  override note(): void {}
   override waitFor(): void {}
 })();

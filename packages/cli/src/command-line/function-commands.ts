@@ -26,7 +26,7 @@ export function addFunctionCommands(program: Command): void {
     .option("--no-wait", "return as soon as the objects are stored")
     .option(
       "-t, --timeout <seconds>",
-      "how long to follow a Function, 0: as long as it takes",
+      "how long to follow a Function, also 90s or 5m; 0: as long as it takes",
       secondsOrNone,
       300,
     )
@@ -40,7 +40,10 @@ export function addFunctionCommands(program: Command): void {
     )
     .addOption(
       suggesting(
-        new Option("-o, --output <format>", "json or yaml: the objects as stored; none: nothing"),
+        new Option(
+          "-o, --output <format>",
+          "json or yaml: the objects as stored, with --dry-run as in the files; none: nothing",
+        ),
         ["json", "yaml", "none"],
       ),
     )

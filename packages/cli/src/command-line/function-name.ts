@@ -30,6 +30,20 @@ export function readFunctionNames(command: Command): void {
   for (const each of command.commands) readFunctionNames(each);
 }
 
+/** The original's `init function` writes a config.yaml; what only ours has is ours. */
+const kymaInit = (args: readonly string[]): string[] =>
+  args.some((each) => /^(?:-t|--(?:template|from)(?:=.*)?)$/.test(each))
+    ? []
+    : ["--schema-version", "v0"];
+
+/** The original's `--version 22` of `function create`, which asks for our own version elsewhere. */
+const withNodeVersion = (args: readonly string[]): string[] =>
+  args.map((each, index) => {
+    if (each.startsWith("--version=")) return each.replace("--version", "--node-version");
+    const isVersion = /^(?:-v|--version)$/.test(each) && /^\d+$/.test(args[index + 1] ?? "");
+    return isVersion ? "--node-version" : each;
+  });
+
 /** Commands of the original that have the word `function` after them. */
 const original = new Set(["apply", "run", "sync", "init"]);
 
@@ -44,15 +58,18 @@ export function withoutKind(
 ): string[] {
   const [command = "", word = "", next] = args.slice(at);
   const rest = (from: number) => [...args.slice(0, at), ...args.slice(from)];
+  if (command === "function" && word === "create") return withNodeVersion(args);
   if (command === "function" && (takesFunctions(word) || word === "explain")) return rest(at + 1);
+  if (command === "get" && word === "schema" && next === "serverless")
+    return [...args.slice(0, at), "schema", "config.yaml", ...args.slice(at + 3)];
   if (!kind.test(word)) return [...args];
   const without = rest(at + 1)
     .toSpliced(at, 0, command)
     .toSpliced(at + 1, 1);
   if (takesFunctions(command) && next !== undefined && !next.startsWith("-")) return without;
   if (!original.has(command) || word !== "function") return [...args];
-  // A file or a directory may well be called so.
-  const isFile =
-    (command === "apply" && isPath(word)) || (command === "init" && next === undefined);
-  return isFile ? [...args] : without;
+  if (command === "init")
+    return [...without.slice(0, at + 1), ...kymaInit(args), ...without.slice(at + 1)];
+  // A file may well be called so.
+  return command === "apply" && isPath(word) ? [...args] : without;
 }

@@ -9,6 +9,12 @@ export function addOtherCommands(program: Command): void {
     .action(async (field) => (await import("../commands/explain.ts")).explain(field));
 
   program
+    .command("schema")
+    .addArgument(suggesting(new Argument("[file]"), ["spry.yaml", "config.yaml"]))
+    .description("print the JSON schema of spry.yaml, or of a config.yaml, for editors")
+    .action(async (file) => (await import("../commands/schema.ts")).printSchema(file));
+
+  program
     .command("completion")
     .addArgument(suggesting(new Argument("<shell>"), ["bash", "zsh", "fish"]))
     .description("print a script that completes commands: bash, zsh or fish")

@@ -15,8 +15,9 @@ test("a neighbour's command is answered with ours, which exists", () => {
       expect(known).toContain(ours);
     }
   }
-  expect(() => refuseOtherNames(["function", "get", "x"])).toThrow('no command "function"');
-  expect(() => refuseOtherNames(["function", "create", "x"])).toThrow("no command create");
+  expect(() => refuseOtherNames(["function", "push", "x"])).toThrow("function has no command push");
+  expect(() => refuseOtherNames(["create", "x"])).toThrow("spry has no command create");
+  for (const name of ["create", "init", "--help"]) refuseOtherNames(["function", name, "x"]);
   refuseOtherNames(["deploy", "publish"]);
   refuseOtherNames(["--help"]);
 });

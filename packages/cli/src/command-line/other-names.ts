@@ -50,16 +50,20 @@ export function typedCommand(args: readonly string[], program: Command): string[
 export function refuseOtherNames(args: readonly string[]): void {
   const at = commandAt(args);
   // The original's commands about Functions have that word before them.
-  const isPrefixed = args[at] === "function";
-  const name = args[isPrefixed ? at + 1 : at] ?? "";
-  if (isPrefixed && !Object.hasOwn(ours, name))
-    throw new UserError(
-      'spry has no command "function": all of its commands are about Functions',
-      `use \`${spryCommand(name === "" ? "get" : name)}\`, or see \`${spryCommand("--help")}\``,
-    );
+  if (args[at] === "function") return refuseOthersBelow(args[at + 1] ?? "");
+  const name = args[at] ?? "";
   if (!Object.hasOwn(ours, name)) return;
   throw new UserError(
     `spry has no command ${name}`,
     `use \`${spryCommand(ours[name] ?? "")}\`, or see \`${spryCommand("--help")}\``,
+  );
+}
+
+function refuseOthersBelow(name: string): void {
+  if (name === "" || name.startsWith("-") || ["create", "init", "help"].includes(name)) return;
+  const use = spryCommand(ours[name] ?? name);
+  throw new UserError(
+    `spry function has no command ${name}`,
+    `use \`${use}\`, or see \`${spryCommand("function --help")}\``,
   );
 }

@@ -9,6 +9,7 @@ import { addDirectoryCommands } from "./directory-commands.ts";
 import { addEventCommands } from "./event-commands.ts";
 import { readFunctionNames } from "./function-name.ts";
 import { addFunctionCommands } from "./function-commands.ts";
+import { addOriginalCommands } from "./original-commands.ts";
 import { addOtherCommands } from "./other-commands.ts";
 import { addPlatformCommands } from "./platform-commands.ts";
 
@@ -33,6 +34,7 @@ export function createProgram(): Command {
     .addOption(new Option("-v, --verbose", "accepted without an effect").hideHelp());
   addDirectoryCommands(program.commandsGroup("A directory:"));
   addFunctionCommands(program.commandsGroup("Functions:"));
+  addOriginalCommands(program);
   addConfigurationCommands(program.commandsGroup("Configuration and public hosts:"));
   addEventCommands(program.commandsGroup("Events, asynchronous calls and schedules:"));
   addPlatformCommands(program.commandsGroup("The platform on this machine:"));

@@ -17,14 +17,33 @@ export const revision = (text: string): number => {
     "`spry history FUNCTION` lists them",
   );
 };
+const units: Record<string, number> = {
+  ns: 1e-9,
+  us: 1e-6,
+  µs: 1e-6,
+  ms: 1e-3,
+  s: 1,
+  m: 60,
+  h: 3600,
+};
+/** As a number, or as tools written in Go have it: 90s, 1m30s, 500ms. */
+function secondsIn(text: string): number {
+  if (!/^(?:\d+(?:\.\d+)?(?:[nuµm]s|[smh]))+$/.test(text)) return Number(text);
+  const parts = [...text.matchAll(/([\d.]+)(\D+)/g)];
+  return parts.reduce(
+    (sum, [, amount, unit = ""]) => sum + Number(amount) * (units[unit] ?? NaN),
+    0,
+  );
+}
 /** A positive number of seconds. */
 export const seconds = (text: string): number => {
-  const value = Number(text);
+  const value = secondsIn(text);
   if (text.trim() !== "" && Number.isFinite(value) && value > 0) return value;
   throw new UserError(`${text} is not a number of seconds`, "write it as in --timeout 60");
 };
 /** The same, or 0: no limit. */
-export const secondsOrNone = (text: string): number => (text.trim() === "0" ? 0 : seconds(text));
+export const secondsOrNone = (text: string): number =>
+  /^0s?$/.test(text.trim()) ? 0 : seconds(text);
 /** Seconds of a duration such as 90, 45s, 5m or 2h. */
 export const duration = (text: string): number => {
   const [, amount, unit = "s"] = /^(\d{1,9})([smhd])?$/.exec(text) ?? [];

@@ -17,7 +17,7 @@ import { followUntilRunning, stillGoing } from "../follow.ts";
 import { ConfigFamily } from "../kyma/config-family.ts";
 import { kymaConfigName } from "../kyma/config-yaml.ts";
 import { type Manifest, readManifests, resourceOf } from "../manifests.ts";
-import { Progress } from "../progress.ts";
+import { Progress, silentProgress } from "../progress.ts";
 import { printError } from "../print-error.ts";
 import { retryFailedBuild } from "../retry-build.ts";
 import { tableLines } from "../table.ts";
@@ -47,23 +47,28 @@ interface Result {
   error?: UserError | StatusError;
 }
 
-/** A time limit has to be one that timers can have. */
-const endlessMs = 2 ** 31 - 1;
-
 const isFunction = (object: UnknownObject): boolean =>
   object.kind === functions.kind && (object.apiVersion ?? "").startsWith(`${functions.group}/`);
 
 /** Reads everything before the first write, applies in the order of the files, then follows the Functions. */
-export async function apply(options: ApplyOptions): Promise<void> {
-  const progress = new Progress(options.json);
-  await progress.run(() => applyWith(options, progress));
+export const apply = (options: ApplyOptions): Promise<void> =>
+  applyManifests(() => readManifests(filesOf(options), readOptions(options)), options);
+
+/** The same for objects of any origin. */
+export async function applyManifests(read: () => Manifest[], options: ApplyOptions): Promise<void> {
+  const progress = options.output === "none" ? silentProgress : new Progress(options.json);
+  await progress.run(() => applyWith(read, options, progress));
 }
 
-async function applyWith(options: ApplyOptions, progress: Progress): Promise<void> {
+async function applyWith(
+  read: () => Manifest[],
+  options: ApplyOptions,
+  progress: Progress,
+): Promise<void> {
   const { onerror = "nothing", output = "text" } = options;
   assertOneOf("--onerror", onerror, ["nothing", "purge"]);
   assertOneOf("--output", output, ["text", "json", "yaml", "none"]);
-  const manifests = readManifests(filesOf(options), readOptions(options));
+  const manifests = read();
   const connection = await connect(options);
   const family = new ConfigFamily();
   const results: Result[] = [];
@@ -108,7 +113,7 @@ async function applyWith(options: ApplyOptions, progress: Progress): Promise<voi
   results.push(...(await Promise.all(following)));
   const hasFailed = results.some(({ error }) => error !== undefined);
   if (hasFailed && onerror === "purge" && !options.dryRun)
-    await purge(connection.client, stored, progress);
+    markPurged(results, await purge(connection.client, stored, progress));
   if (progress.isJson) return reportFailures(results, progress);
   if (output === "json" || output === "yaml") printObjects(stored, output);
   if (output === "text" || hasFailed) report(results);
@@ -137,23 +142,37 @@ async function purge(
   client: KubeClient,
   stored: readonly Stored[],
   progress: Progress,
-): Promise<void> {
+): Promise<Set<string>> {
+  const purged = new Set<string>();
   for (const { resource, object, isNew } of stored.toReversed()) {
     if (!isNew) continue;
     const { name = "", namespace } = object.metadata;
     await client.delete(resource, { name, ...(namespace !== undefined && { namespace }) });
-    progress.note(`${resource.plural}/${name} deleted again`);
+    const label = `${resource.kind.toLowerCase()}/${name}`;
+    progress.note(`${label} deleted again`);
+    purged.add(label);
   }
+  return purged;
 }
 
+function markPurged(results: readonly Result[], purged: ReadonlySet<string>): void {
+  for (const result of results)
+    if (!result.error && purged.has(result.label))
+      Object.assign(result, { outcome: "deleted again", details: "" });
+}
+
+/** Code stays as its lines are. */
+const asWritten = { lineWidth: -1, noRefs: true };
+
 function printObjects(stored: readonly Stored[], output: "json" | "yaml"): void {
-  const items = stored.map(({ object: { metadata, ...rest } }) => {
-    const { managedFields: _ours, ...shown } = metadata;
-    return { ...rest, metadata: shown };
+  const items = stored.map(({ object }) => {
+    const { managedFields: _ours, ...metadata } = object.metadata;
+    return { ...object, metadata };
   });
   const [only] = items;
   const shown = items.length === 1 ? only : { apiVersion: "v1", kind: "List", items };
-  console.log(output === "json" ? JSON.stringify(shown, null, 2) : dump(shown).trimEnd());
+  const text = output === "json" ? JSON.stringify(shown, null, 2) : dump(shown, asWritten);
+  console.log(text.trimEnd());
 }
 
 /** What has succeeded has been reported already. */
@@ -182,7 +201,7 @@ async function follow(
       namespace: ns,
       generation,
       stored,
-      timeoutMs: timeout === 0 ? endlessMs : timeout * 1000,
+      timeoutMs: timeout === 0 ? Infinity : timeout * 1000,
       progress,
       prefix,
     });
@@ -240,6 +259,12 @@ function checkFunction({ object, origin }: Manifest): void {
   );
 }
 
+/** As the file has it, for a repository: what the server adds belongs to one object of one cluster. */
+function withoutOwners(object: UnknownObject): UnknownObject {
+  const { ownerReferences: _ofCluster, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
 async function applyOne(
   client: KubeClient,
   manifest: Manifest,
@@ -260,7 +285,8 @@ async function applyOne(
     const before = await found(client, resource, object);
     const stored = await applyObject(client, resource, object, options);
     options.family.add(manifest, stored);
-    options.stored.push({ resource, object: stored, isNew: !before });
+    const shown = options.dryRun ? withoutOwners(object) : stored;
+    options.stored.push({ resource, object: shown, isNew: !before });
     const { namespace: ns } = object.metadata;
     const text = `${label} ${becameOf(before, stored)}${options.dryRun ? " (dry run)" : ""}`;
     options.progress.report({ event: "applied", object: label, namespace: ns }, text);

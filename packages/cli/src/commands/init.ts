@@ -4,9 +4,9 @@ import { defaultRuntime, type Runtime, type Template, templates as ofOne } from 
 import { functionsIn, writeEditorFiles } from "../init/existing-code.ts";
 import { filesOf } from "../init/files-of.ts";
 import { withGitFiles } from "../init/git-files.ts";
-import { kymaInitFiles, spryEditor } from "../init/kyma-files.ts";
+import { kymaCodeFiles, kymaInitFiles, spryEditor } from "../init/kyma-files.ts";
 import { pairFiles, pairTemplate } from "../init/pair-template.ts";
-import { kymaConfigName } from "../kyma/config-yaml.ts";
+import { kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
 import { knownVersions } from "../kyma/schema.ts";
 import { listSource } from "../project/files.ts";
 import { configName } from "../project/schema.ts";
@@ -37,6 +37,8 @@ export interface InitOptions {
   /** A `config.yaml` of this version instead of a `spry.yaml`. */
   schemaVersion?: string;
   vscode?: boolean;
+  /** A handler and its packages alone, for \`function create\`. */
+  isCodeOnly?: boolean;
 }
 
 /** Writes a new directory with a Function, and prints what to do next. Nothing is written if anything is in the way. */
@@ -76,10 +78,17 @@ export async function init(given: string | undefined, options: InitOptions): Pro
     spryCommand(`dev${place}`),
     "run it here; a saved file answers at once",
   ];
-  const there: [string, string] = isKyma(options)
-    ? [spryCommand(`apply -f ${config}`), "run it on the platform"]
-    : [spryCommand(`deploy${place}`), "run it on the platform"];
+  const onPlatform = isKyma(options) ? `apply -f ${config}` : `deploy${place}`;
+  const command = options.isCodeOnly ? createCommand(runtime, root) : onPlatform;
+  const there: [string, string] = [spryCommand(command), "run it on the platform"];
   console.log(explainedCommands(options.url === undefined ? [here, there] : [there]));
+}
+
+function createCommand({ name, language }: Runtime, root: string): string {
+  const [source, dependencies] = kymaFilesOf(name).map((file) =>
+    shellWord(shownPath(path.join(root, file))),
+  );
+  return `function create ${language} my-function --source ${source} --dependencies ${dependencies}`;
 }
 
 const templates = [...ofOne, pairTemplate];
@@ -133,6 +142,8 @@ async function contentOf(options: InitOptions, runtime: Runtime, name: string): 
     const own = copied[configName] === undefined && { [configName]: `name: ${name}\n` };
     return { files: { ...copied, ...own, ...(vscode && spryEditor()) }, kind: `from ${from}` };
   }
+  if (options.isCodeOnly)
+    return { files: kymaCodeFiles(name, runtime), kind: `code alone, ${runtime.name}` };
   if (isKyma(options)) {
     const { schemaVersion = "v0", namespace, runtimeImageOverride } = options;
     const git = url === undefined ? undefined : { url, reference: reference ?? "main", baseDir };

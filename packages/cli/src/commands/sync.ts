@@ -6,6 +6,7 @@ import { isForbidden, isNotFound, type KubeClient, type UnknownObject } from "@s
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
+import { readKymaConfig } from "../project/config.ts";
 import { shownPath } from "../project/shown-path.ts";
 import { spryCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
@@ -34,7 +35,7 @@ export async function sync(name: string, options: SyncOptions): Promise<void> {
     subscriptions: await subscriptionsOf(client, fn),
   });
   const inTheWay = Object.keys(files).filter((file) => existsSync(path.join(root, file)));
-  if (inTheWay.length > 0 && !options.force)
+  if (inTheWay.length > 0 && !options.force && !isOfSame(root, fn))
     throw new UserError(
       `${shownPath(root)} already has ${inTheWay.join(", ")}: nothing was written`,
       "choose another directory with --dir, or overwrite these files with --force",
@@ -46,6 +47,13 @@ export async function sync(name: string, options: SyncOptions): Promise<void> {
     console.error(
       `config.yaml has no keys for ${lost.join(", ")}: \`${spryCommand(`get ${name} -o yaml`)}\` writes everything`,
     );
+}
+
+/** Whether a directory has been written for this very Function: what is deployed replaces what is there. */
+function isOfSame(root: string, { metadata }: Function): boolean {
+  const { name, namespace = metadata.namespace } =
+    readKymaConfig(path.join(root, kymaConfigName))?.config ?? {};
+  return name === metadata.name && namespace === metadata.namespace;
 }
 
 /** What a Function can have that the original's file cannot say. */

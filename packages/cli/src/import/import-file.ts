@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { load, YAMLException } from "js-yaml";
-import { isKymaConfig, type KymaConfig, textsOf } from "../kyma/config-yaml.ts";
+import { isKymaConfig, type KymaConfig, textsOf, variablesOf } from "../kyma/config-yaml.ts";
 import { type EnvValue, type ProjectConfig } from "../project/config.ts";
 import { UserError } from "../user-error.ts";
 
@@ -218,11 +218,11 @@ function ofOpenFaas(document: Document, directory: string): Imported[] {
 export function ofKyma(config: KymaConfig, directory: string): Imported {
   const remarks: string[] = [];
   const env: Record<string, EnvValue> = {};
-  for (const { name, value, valueFrom } of config.env ?? []) {
+  for (const { name, value, valueFrom } of variablesOf(config)) {
     const { secretKeyRef: secret, configMapKeyRef: map } = valueFrom ?? {};
     if (secret?.name) env[name] = { secret: secret.name, key: secret.key };
     else if (map?.name) env[name] = { configMap: map.name, key: map.key };
-    else env[name] = String(value ?? "");
+    else env[name] = value ?? "";
   }
   if (config.resource ?? config.resources)
     remarks.push(

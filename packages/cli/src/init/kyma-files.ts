@@ -28,6 +28,19 @@ const pythonHandler = `def main(event, context):
     return "Hello World!"
 `;
 
+export const helloHandler = ({ language }: Runtime): string =>
+  language === "nodejs" ? nodeHandler : pythonHandler;
+
+/** The handler, and what declares its packages. */
+export function kymaCodeFiles(name: string, runtime: Runtime): Record<string, string> {
+  const [handler, manifest] = kymaFilesOf(runtime.name);
+  const packageJson = { name, version: "0.0.1", dependencies: {} };
+  return {
+    [handler]: helloHandler(runtime),
+    [manifest]: runtime.language === "nodejs" ? `${JSON.stringify(packageJson, null, 2)}\n` : "",
+  };
+}
+
 export function kymaInitFiles(init: KymaInit): Record<string, string> {
   const { name, namespace, runtime, schemaVersion, runtimeImageOverride, git } = init;
   const [handler, manifest] = kymaFilesOf(runtime.name);
@@ -41,14 +54,9 @@ export function kymaInitFiles(init: KymaInit): Record<string, string> {
       ? { sourceType: "git", ...git }
       : { sourceType: "inline", sourceHandlerName: handler, depsHandlerName: manifest },
   };
-  const isNode = runtime.language === "nodejs";
-  const packageJson = { name, version: "0.0.1", dependencies: {} };
   return {
     [kymaConfigName]: dump(config, { lineWidth: -1 }),
-    ...(!git && {
-      [handler]: isNode ? nodeHandler : pythonHandler,
-      [manifest]: isNode ? `${JSON.stringify(packageJson, null, 2)}\n` : "",
-    }),
+    ...(!git && kymaCodeFiles(name, runtime)),
     // The files of a Function from Git are elsewhere.
     ...(init.vscode && !git && vscodeFiles(alone(name, runtime))),
     ...(init.vscode && kymaEditor()),

@@ -53,14 +53,22 @@ export function apiRuleOf(
       hosts: [service.host],
       gateway: gatewayOf(gateway),
       service: { name: config.name, port: service.port ?? 80 },
-      rules: rules.map(({ path = "/.*", methods = allMethods, accessStrategies = [] }) => ({
-        path: pathOf(path, origin),
-        methods,
-        ...accessOf(accessStrategies, origin),
-      })),
+      rules: rules
+        .map(({ path = "/.*", methods = allMethods, accessStrategies = [] }) => ({
+          path: pathOf(path, origin),
+          methods,
+          ...accessOf(accessStrategies, origin),
+        }))
+        .toSorted((a, b) => narrowness(b.path) - narrowness(a.path)),
     },
   };
 }
+
+/** The first rule that matches decides, and one that an earlier rule hides is refused. */
+const narrowness = (path: string): number => {
+  if (path === "/*") return -1;
+  return path.endsWith("/{**}") ? path.length : Number.MAX_SAFE_INTEGER;
+};
 
 /** `kyma-gateway.kyma-system.svc.cluster.local`, of its first version, is `kyma-system/kyma-gateway`. */
 function gatewayOf(gateway: string): string {

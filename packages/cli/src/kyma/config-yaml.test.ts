@@ -165,6 +165,42 @@ resource:
   });
 });
 
+test("references to values in the spelling of the documentation's sample", () => {
+  const [fn] = read(`${base}env:
+  - { name: A, valueFrom: { configMapKeyRef: { Name: settings, Key: a } } }
+  - { name: B, valueFrom: { secretKeyRef: { Name: keys, Key: b } } }
+`);
+  expect(fn).toMatchObject({
+    spec: {
+      env: [
+        { name: "A", valueFrom: { configMapKeyRef: { name: "settings", key: "a" } } },
+        { name: "B", valueFrom: { secretKeyRef: { name: "keys", key: "b" } } },
+      ],
+    },
+  });
+});
+
+test("of several paths the narrower one is asked first: the server refuses rules that an earlier one hides", () => {
+  const [, rule] = read(`${base}apiRules:
+  - service: { host: shop }
+    rules:
+      - methods: [GET, PUT]
+        accessStrategies: []
+      - { path: /a/.*, methods: [PUT] }
+      - { path: /a/long/.*, methods: [PUT] }
+      - { path: /a/one, methods: [PUT] }
+      - { path: /b, methods: [PUT] }
+`);
+  const { rules } = (rule as unknown as { spec: { rules: { path: string }[] } }).spec;
+  expect(rules.map(({ path: each }) => each)).toEqual([
+    "/a/one",
+    "/b",
+    "/a/long/{**}",
+    "/a/{**}",
+    "/*",
+  ]);
+});
+
 test("events are sent to the namespace that the command names", () => {
   const file = path.join(directory, "config.yaml");
   const text = base.replace("namespace: orders\n", "");
@@ -179,6 +215,11 @@ const rule = "apiRules:\n  - service: { host: h }\n    rules:\n      - path: /x\
 const refused: [string, string, string | RegExp][] = [
   ["a newer schema", `schemaVersion: v7\n${base}`, "schemaVersion v7 is newer"],
   ["an unknown key", `${base}replicas: 3\n`, "replicas is not a known key"],
+  [
+    "a reference without the name of its key",
+    `${base}env: [{ name: A, valueFrom: { secretKeyRef: { name: b } } }]\n`,
+    "secretKeyRef needs the key key",
+  ],
   ["a missing runtime", "name: a\nsource: { sourceType: inline }\n", "needs the key runtime"],
   ["a missing handler", base.replace("inline", "inline\n  sourcePath: nope"), "does not exist"],
   [

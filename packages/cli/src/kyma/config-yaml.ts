@@ -41,13 +41,18 @@ export interface KymaConfig {
   };
   resource?: Amounts;
   resources?: Amounts;
-  env?: (Omit<EnvVar, "value"> & { value?: Scalars[string] })[];
+  env?: {
+    name: string;
+    value?: Scalars[string];
+    valueFrom?: { configMapKeyRef?: Reference; secretKeyRef?: Reference };
+  }[];
   subscriptions?: KymaSubscription[];
   apiRules?: KymaApiRule[];
 }
 
 /** Numbers are texts, as in the original. */
 type Scalars = Record<string, string | number | boolean>;
+type Reference = Record<"name" | "key", string> | Record<"Name" | "Key", string>;
 type Amounts = Record<"limits" | "requests", Scalars | undefined>;
 
 export interface KymaSubscription {
@@ -140,7 +145,7 @@ export function functionOfKymaConfig(config: KymaConfig, directory: string): Fun
       runtime,
       ...(config.runtimeImageOverride && { runtimeImageOverride: config.runtimeImageOverride }),
       source: sourceOf(config, directory),
-      ...(config.env && { env: config.env.map(variableOf) }),
+      ...(config.env && { env: variablesOf(config) }),
       ...(amounts && {
         resourceConfiguration: {
           function: {
@@ -161,10 +166,16 @@ export function functionOfKymaConfig(config: KymaConfig, directory: string): Fun
 export const textsOf = (values: Scalars = {}): Record<string, string> =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
 
-const variableOf = ({ value, ...rest }: NonNullable<KymaConfig["env"]>[number]): EnvVar => ({
-  ...rest,
-  ...(value !== undefined && { value: String(value) }),
-});
+export const variablesOf = ({ env = [] }: KymaConfig): EnvVar[] =>
+  env.map(({ name, value, valueFrom: { configMapKeyRef, secretKeyRef } = {} }) => ({
+    name,
+    ...(value !== undefined && { value: String(value) }),
+    ...(configMapKeyRef && { valueFrom: { configMapKeyRef: referenceOf(configMapKeyRef) } }),
+    ...(secretKeyRef && { valueFrom: { secretKeyRef: referenceOf(secretKeyRef) } }),
+  }));
+
+const referenceOf = (of: Reference) =>
+  "Name" in of ? { name: of.Name, key: of.Key } : { name: of.name, key: of.key };
 
 function sourceOf({ source, runtime }: KymaConfig, directory: string): Function["spec"]["source"] {
   if (source.sourceType === "git") {

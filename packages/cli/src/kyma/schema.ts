@@ -23,7 +23,13 @@ const list = (properties: Properties, required: readonly string[] = []) => ({
   items: object(properties, required),
 });
 
-const keyOf = object({ name: text, key: text }, ["name", "key"]);
+/** In capitals in the sample of the original's documentation. */
+const keyOf = {
+  anyOf: [
+    object({ name: text, key: text }, ["name", "key"]),
+    object({ Name: text, Key: text }, ["Name", "Key"]),
+  ],
+};
 const amounts = object({ limits: scalars, requests: scalars });
 const property = object({ property: text, type: text, value: text });
 
