@@ -177,11 +177,20 @@ _spry spry; printf '%s\\n' "\${COMPREPLY[@]}"`,
     expect(await inShell(["fish"], script, platform.kubeconfig)).toMatch(/^rollback\t/);
   });
 
-  test("zsh reads the script", async (context) => {
+  test("zsh completes with the script", async (context) => {
     if (!isInstalled("zsh")) context.skip("zsh is not installed");
-    const script =
-      "autoload -U compinit; compinit -u -D; source <(spry completion zsh); echo $_comps[spry]";
-    expect(await inShell(["zsh", "-f"], script, platform.kubeconfig)).toBe("_spry\n");
+    // Typed into a terminal: without one, zsh completes nothing. Each reading waits for its pattern.
+    const script = `zmodload zsh/zpty; zpty shell zsh -f -i
+zpty -w shell 'PROMPT=; autoload -U compinit; compinit -u -D; source <(spry completion zsh); bindkey "^I" complete-word'
+zpty -w shell 'report() { print -r -- "[$BUFFER]"; BUFFER=; }; zle -N report; bindkey "^X" report; print RE""ADY'
+zpty -r shell said '*READY*'
+for typed in 'spry roll' 'spry logs --level w'; do
+  zpty -w -n shell "$typed"$'\\t\\C-x'
+  zpty -r shell said "*\\[spry*\\]*"
+  print -r -- "\${\${said##*\\[}%%\\]*}"
+done`;
+    const said = await inShell(["zsh", "-f"], script, platform.kubeconfig);
+    expect(said).toBe("spry rollback \nspry logs --level warn \n");
   });
 });
 
