@@ -9,6 +9,7 @@ import {
 } from "@spry/function";
 import { isGone, isNotFound, type KubeClient } from "@spry/kube";
 import { followBuildOutput } from "./build-output.ts";
+import { isConnectionLost } from "./connection-lost.ts";
 import { failureIn } from "./load-failure.ts";
 import { type Progress } from "./progress.ts";
 import { isToBeRetried } from "./retry-build.ts";
@@ -194,7 +195,8 @@ async function* versionsOf(
       }
     } catch (error) {
       if (isNotFound(error)) throw gone();
-      if (!isGone(error)) throw error;
+      // The server may be back, or one in its place; if not, the list names what is wrong.
+      if (!isGone(error) && !isConnectionLost(error)) throw error;
     }
   }
 }
