@@ -182,7 +182,8 @@ describe("looking", () => {
     );
     // Only a container's own limit ends it before it has taken this machine's memory.
     if (!/Sandbox +oci/.test(await platform.log())) return;
-    const killed = "the container was killed: it exceeded its memory limit (128Mi)";
+    const killed =
+      "the container was killed: it exceeded its memory limit (128Mi); a Function has it in spec.resourceConfiguration.function";
     expect(await logged("r-fill", "/fill")).toBe(
       `request r-fill (POST /fill) was not answered: ${killed}\n`,
     );

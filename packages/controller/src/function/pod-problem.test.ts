@@ -2,7 +2,9 @@ import { type Pod, type PodTemplateSpec } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { podProblem } from "./pod-problem.ts";
 
-const spec = (image: string) => ({ containers: [{ name: "function", image }] });
+const spec = (image: string) => ({
+  containers: [{ name: "function", image, resources: { limits: { memory: "64Mi" } } }],
+});
 const template: PodTemplateSpec = { spec: spec("new") };
 
 function podOf(status: object, more: object = {}, image = "new"): Pod {
@@ -62,12 +64,19 @@ describe("Pods that do not get ready", () => {
           terminated: { exitCode: 134, message: "FATAL ERROR: JavaScript heap out of memory" },
         },
       }),
-      { message: expect.stringContaining("Error (out of memory): FATAL ERROR") },
+      {
+        message: expect.stringMatching(
+          /Error \(out of memory, its limit is 64Mi: choose .*\): FATAL ERROR/,
+        ),
+      },
     ],
     [
       "was out of memory",
       podOf({ restartCount: 1, state: { terminated: { exitCode: 137, reason: "OOMKilled" } } }),
-      { message: "container function: CrashLoopBackOff (out of memory)" },
+      {
+        message:
+          "container function: CrashLoopBackOff (out of memory, its limit is 64Mi: choose a larger profile in spec.resourceConfiguration.function or in spry.yaml)",
+      },
     ],
     [
       "has no image",

@@ -9,14 +9,14 @@ export function timeOf(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** "the container was killed: it exceeded its memory limit (128Mi)". */
+/** "the container was killed: it exceeded its memory limit (128Mi); …". */
 export function endInWords(
   { exitCode, reason, signal }: ExitStatus,
   { resources }: Container,
 ): string {
   const limit = resources?.limits?.["memory"];
   if (reason === "OOMKilled")
-    return `the container was killed: it exceeded its memory limit${limit ? ` (${limit})` : ""}`;
+    return `the container was killed: it exceeded its memory limit${limit ? ` (${limit})` : ""}; a Function has it in spec.resourceConfiguration.function`;
   return signal
     ? `the container was ended by ${signal}`
     : `the container ended with exit code ${exitCode}`;
