@@ -15,6 +15,12 @@ test("a neighbour's command is answered with ours, which exists", () => {
       expect(known).toContain(ours);
     }
   }
+  expect(() => refuseOtherNames(["secret", "put", "KEY"])).toThrow("no command secret put");
+  expect(() => refuseOtherNames(["secrets", "put", "KEY"])).toThrow("no command secrets put");
+  expect(() => refuseOtherNames(["deploy", "--env=production"])).toThrow("no option --env");
+  expect(() => refuseOtherNames(["dev", "x", "--remote"])).toThrow("no option --remote");
+  refuseOtherNames(["test", "x", "--", "--env"]);
+  refuseOtherNames(["secrets", "set", "put"]);
   expect(() => refuseOtherNames(["function", "get", "x"])).toThrow('no command "function"');
   expect(() => refuseOtherNames(["function", "create", "x"])).toThrow("no command create");
   refuseOtherNames(["deploy", "publish"]);
