@@ -199,7 +199,11 @@ describe("a mistake is answered in one sentence", () => {
     ["a namespace to deploy to", ["-n", "nope", "deploy", dir], "namespace nope does not exist"],
     ["a namespace to list", ["-n", "nope", "get"], "namespace nope does not exist"],
     ["a namespace of Secrets", ["-n", "nope", "secrets", "list"], "namespace nope does not exist"],
-    ["a line of .env", ["secrets", "import", "s", path.join(dir, "bad.env")], "bad.env:3: this is"],
+    [
+      "a line of .env",
+      ["secrets", "import", "s", path.join(dir, "bad.env")],
+      "bad.env:3: this line is",
+    ],
     ["a Secret without keys", ["secrets", "set", "nope", "A-"], "Secret nope not found"],
   ])("%s", async (_name, args, words) => {
     const { code, stderr } = await platform.spry(args);

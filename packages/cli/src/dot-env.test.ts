@@ -11,5 +11,5 @@ test.each<[string, number[]]>([
 });
 
 test("what is in the line is not quoted: it may be a secret", () => {
-  expect(dotEnvProblems("hunter2")).toEqual([{ line: 1, message: "this is not NAME=VALUE" }]);
+  expect(dotEnvProblems("hunter2")).toEqual([{ line: 1, message: "this line is not NAME=VALUE" }]);
 });

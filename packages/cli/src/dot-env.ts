@@ -17,7 +17,7 @@ export function dotEnvProblems(text: string): DotEnvProblem[] {
     if (/^\s*(?:#|$)/.test(line)) continue;
     const found = variable.exec(line);
     // The content may be a secret.
-    if (!found) problems.push({ line: at + 1, message: "this is not NAME=VALUE" });
+    if (!found) problems.push({ line: at + 1, message: "this line is not NAME=VALUE" });
     const [all = "", quote = ""] = found ?? [];
     if (!/^["'`]$/.test(quote) || line.includes(quote, all.length)) continue;
     const end = lines.findIndex((each, index) => index > at && each.includes(quote));

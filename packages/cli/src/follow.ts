@@ -13,6 +13,7 @@ import { isConnectionLost } from "./connection-lost.ts";
 import { failureIn } from "./load-failure.ts";
 import { type Progress } from "./progress.ts";
 import { isToBeRetried } from "./retry-build.ts";
+import { memoryProblem } from "./short-reason.ts";
 import { UserError } from "./user-error.ts";
 
 const order = ["ConfigurationReady", "BuildReady", "Running"];
@@ -140,6 +141,13 @@ export function failureOf(
     `spry describe ${target} shows its state`,
     ...(serving ? [`spry rollback ${target} returns to version ${serving}`] : []),
   ];
+  const memory = type === "Running" ? memoryProblem(message) : undefined;
+  const which = version === undefined ? "the new version" : `version ${version}`;
+  if (memory)
+    return new UserError(
+      `${which} of ${name} failed: ${memory.summary}${still}${memory.details}`,
+      [memory.wayOut, ...looks].join("; "),
+    );
   const [, words] = /^[^]*?\bexit code \d+\): ([^]+)$/.exec(message) ?? [];
   if (type !== "Running" || words === undefined) {
     const [first = "", ...rest] = (message || reason).split("\n");
@@ -150,7 +158,6 @@ export function failureOf(
   }
   const { summary, details, wayOut } = failureIn(words);
   const more = details.includes("\n") ? `\n${details.replaceAll(/^(?=.)/gm, "  ")}` : "";
-  const which = version === undefined ? "the new version" : `version ${version}`;
   return new UserError(
     `${which} of ${name} failed: ${summary}${still}${more}`,
     [...(wayOut ? [wayOut] : []), ...looks].join("; "),

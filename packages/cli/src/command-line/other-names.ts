@@ -34,7 +34,6 @@ const ours: Readonly<Record<string, string>> = {
   info: "describe FUNCTION",
   show: "describe FUNCTION",
   queues: "events list",
-  docs: "--help",
   // With the word that follows.
   "secret put": "secrets set SECRET KEY",
   "secret list": "secrets list",

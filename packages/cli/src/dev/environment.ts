@@ -72,7 +72,7 @@ function readDotEnv(root: string, report: (line: string) => void): Record<string
   if (!existsSync(file)) return {};
   const text = readFileSync(file, "utf8");
   for (const { line, message } of dotEnvProblems(text))
-    report(`${shownPath(file)}:${line}: ${message}; it has no effect`);
+    report(`${shownPath(file)}:${line}: ${message}`);
   return parseEnv(text) as Record<string, string>;
 }
 

@@ -61,12 +61,16 @@ describe("Pods that do not get ready", () => {
       "filled its heap",
       podOf({
         state: {
-          terminated: { exitCode: 134, message: "FATAL ERROR: JavaScript heap out of memory" },
+          terminated: {
+            exitCode: 134,
+            message:
+              "reading\n\n<--- Last few GCs --->\n\n[1:0x1]  9 ms: Mark-Compact 1 MB\nFATAL ERROR: JavaScript heap out of memory\n 1: 0x2 [node]",
+          },
         },
       }),
       {
         message: expect.stringMatching(
-          /Error \(out of memory, its limit is 64Mi: choose .*\): FATAL ERROR/,
+          /Error \(out of memory, its limit is 64Mi: choose .*\): reading$/,
         ),
       },
     ],

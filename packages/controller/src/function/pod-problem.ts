@@ -16,6 +16,8 @@ export interface PodProblem {
 
 /** A stack begins with its cause: all that a kubelet keeps of a container's last words. */
 const maxWordsLength = 2048;
+/** Where Node.js begins to say that its heap is full; a part of that may be all that is left. */
+const heapDump = /^.*(?:<--- Last few GCs --->|FATAL ERROR: |: Mark-Compact )/m;
 const usualWaits = ["ContainerCreating", "PodInitializing"];
 
 /**
@@ -67,7 +69,9 @@ function crashOf(status: ContainerStatus, pod: Pod): PodProblem | undefined {
   const isOutOfMemory =
     end.reason === "OOMKilled" || (end.message ?? "").includes("heap out of memory");
   const how = isOutOfMemory ? outOfMemory(pod, status.name) : `exit code ${end.exitCode}`;
-  const words = tail(end.message ?? "", maxWordsLength);
+  // What follows is the engine's own dump, in which the code has no place.
+  const [said = ""] = isOutOfMemory ? (end.message ?? "").split(heapDump) : [end.message];
+  const words = tail(said, maxWordsLength);
   const message = `container ${status.name}: ${reason} (${how})${words ? `: ${words}` : ""}`;
   return { fatal: true, isCrash: true, message };
 }
