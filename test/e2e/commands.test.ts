@@ -170,19 +170,21 @@ describe("looking", () => {
       return "lives";
     } };`;
     const profile = { resourceConfiguration: { function: { profile: "XS" } } };
-    const manifest = functionManifest("mortal", source, profile);
-    expect(await platform.spry(["apply", "-f", "-"], manifest)).toMatchObject({ code: 0 });
-    const logged = async (id: string, place: string) => {
+    for (const name of ["mortal", "mortal-heap"]) {
+      const manifest = functionManifest(name, source, profile);
+      expect(await platform.spry(["apply", "-f", "-"], manifest)).toMatchObject({ code: 0 });
+    }
+    const logged = async (id: string, place: string, name = "mortal") => {
       const options = { method: "POST", path: place, headers: { "x-request-id": id } };
-      expect(await platform.call("mortal.default", options)).toMatchObject({ status: 502 });
-      await platform.callUntil("mortal.default", ({ body }) => body === "lives");
-      return (await platform.spry(["logs", "mortal", "--request", id])).stdout;
+      expect(await platform.call(`${name}.default`, options)).toMatchObject({ status: 502 });
+      await platform.callUntil(`${name}.default`, ({ body }) => body === "lives");
+      return (await platform.spry(["logs", name, "--request", id])).stdout;
     };
     expect(await logged("r-die", "/die?token=1")).toContain(
       "request r-die (POST /die) was not answered: the container ended with exit code 3\n",
     );
     const limit = "memory limit (128Mi); a Function has it in spec.resourceConfiguration.function";
-    expect(await logged("r-heap", "/heap")).toBe(
+    expect(await logged("r-heap", "/heap", "mortal-heap")).toBe(
       `request r-heap (POST /heap) was not answered: the container ended: its heap was full, which is a part of its ${limit}\n`,
     );
     // Only a container's own limit ends it before it has taken this machine's memory.
@@ -193,7 +195,7 @@ describe("looking", () => {
     );
     const previous = await platform.spry(["logs", "mortal", "--previous"]);
     expect(previous.stdout).toMatch(
-      / run 3\] the container was killed: it exceeded .*\n.* run 3\] request r-fill /,
+      / run 2\] the container was killed: it exceeded .*\n.* run 2\] request r-fill /,
     );
   });
 
