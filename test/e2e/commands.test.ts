@@ -173,23 +173,30 @@ describe("looking", () => {
     const source = `module.exports = { main: ({ extensions: { request } }) => {
       if (request.path === "/die") process.exit(3);
       for (const all = []; request.path === "/fill"; ) all.push(Buffer.alloc(8 << 20, 1));
+      for (const all = []; request.path === "/heap"; ) all.push(Array(1e6).fill({}));
       return "lives";
     } };`;
     const profile = { resourceConfiguration: { function: { profile: "XS" } } };
-    const manifest = functionManifest("mortal", source, profile);
-    expect(await platform.spry(["apply", "-f", "-"], manifest)).toMatchObject({ code: 0 });
-    const logged = async (id: string, place: string) => {
+    for (const name of ["mortal", "mortal-heap"]) {
+      const manifest = functionManifest(name, source, profile);
+      expect(await platform.spry(["apply", "-f", "-"], manifest)).toMatchObject({ code: 0 });
+    }
+    const logged = async (id: string, place: string, name = "mortal") => {
       const options = { method: "POST", path: place, headers: { "x-request-id": id } };
-      expect(await platform.call("mortal.default", options)).toMatchObject({ status: 502 });
-      await platform.callUntil("mortal.default", ({ body }) => body === "lives");
-      return (await platform.spry(["logs", "mortal", "--request", id])).stdout;
+      expect(await platform.call(`${name}.default`, options)).toMatchObject({ status: 502 });
+      await platform.callUntil(`${name}.default`, ({ body }) => body === "lives");
+      return (await platform.spry(["logs", name, "--request", id])).stdout;
     };
     expect(await logged("r-die", "/die?token=1")).toContain(
       "request r-die (POST /die) was not answered: the container ended with exit code 3\n",
     );
+    const limit = "memory limit (128Mi); a Function has it in spec.resourceConfiguration.function";
+    expect(await logged("r-heap", "/heap", "mortal-heap")).toBe(
+      `request r-heap (POST /heap) was not answered: the container ended: its heap was full, which is a part of its ${limit}\n`,
+    );
     // Only a container's own limit ends it before it has taken this machine's memory.
     if (!/Sandbox +oci/.test(await platform.log())) return;
-    const killed = "the container was killed: it exceeded its memory limit (128Mi)";
+    const killed = `the container was killed: it exceeded its ${limit}`;
     expect(await logged("r-fill", "/fill")).toBe(
       `request r-fill (POST /fill) was not answered: ${killed}\n`,
     );
@@ -197,6 +204,20 @@ describe("looking", () => {
     expect(previous.stdout).toMatch(
       / run 2\] the container was killed: it exceeded .*\n.* run 2\] request r-fill /,
     );
+  });
+
+  test("a Function that needs more memory than it has says how much that is, and what raises it", async () => {
+    const source = "const all = []; for (;;) all.push(Array(1e6).fill({}));";
+    const profile = { resourceConfiguration: { function: { profile: "XS" } } };
+    const manifest = functionManifest("hungry", source, profile);
+    const { code, stderr } = await platform.spry(["apply", "-f", "-"], manifest);
+    expect({ code, stderr }).toMatchObject({ code: 1 });
+    expect(stderr).toContain("version 1 of hungry failed: out of memory, its limit is 128Mi\n");
+    expect(stderr).toContain(
+      "choose a larger profile in spec.resourceConfiguration.function or in",
+    );
+    expect(stderr).not.toContain("Mark-Compact");
+    await platform.spry(["delete", "hungry", "--yes"]);
   });
 
   test("doctor looks at this machine while a platform runs", async () => {

@@ -190,8 +190,10 @@ describe("spry dev", () => {
     // Settings count, too.
     edit("loop", "spry.yaml", "Good day", "Good night");
     expect((await ask(url)).body).toContain("Good night");
-    writeFileSync(path.join(directory("loop"), ".env"), "GREETING=Secretly\n");
+    writeFileSync(path.join(directory("loop"), ".env"), "GREETING=Secretly\nno variable\n");
     expect((await ask(url)).body).toContain("Secretly");
+    expect(output()).toMatch(/\.env:2: this line is not NAME=VALUE$/m);
+    expect(output()).not.toContain("no variable");
     edit("loop", "spry.yaml", "env:", "envv:");
     expect((await ask(url)).body).toContain("spry.yaml:5: envv is not a known key");
     const inIt = path.join(home, "cache");

@@ -150,7 +150,9 @@ describe.skipIf(process.platform === "win32")("output that cannot be written", (
     },
   );
 
-  test.runIf(existsSync("/dev/full")).each(["explain spec", "get -A", "--help", "version"])(
+  test
+    .runIf(existsSync("/dev/full"))
+    .each(["explain spec", "get -A", "--help", "get --help", "help deploy", "version"])(
     "spry %s reports a full disk in one sentence",
     async (command) => {
       const { code, stderr } = await shell(`"$SPRY" ${command} >/dev/full`);
@@ -172,6 +174,52 @@ test.each([
 ])("spry scale hello %s says which numbers there are", async (number, words) => {
   const { code, stderr } = await platform.spry(["scale", "hello", number]);
   expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
+});
+
+test("spry scale remarks that the cluster has no room for so many", async () => {
+  await platform.k("apply -f -", functionManifest("scaled", `exports.main = () => "scaled";`));
+  const { code, stderr } = await platform.spry(["scale", "scaled", "99999"]);
+  await platform.spry(["scale", "scaled", "1"]);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  expect(stderr).toMatch(/^remark: the cluster has room for \d+ Pods: /m);
+  expect(await platform.spry(["scale", "scaled", "2"])).toMatchObject({
+    stderr: "function/scaled scaled to 2\n",
+  });
+  await platform.spry(["delete", "--name", "scaled", "--yes"]);
+});
+
+describe("a mistake is answered in one sentence", () => {
+  const good = { "handler.js": "export const main = () => 1;\n" };
+  const dir = directory("mistaken", { ...good, ".env": "A=1\n", "bad.env": 'A="x\ny"\nno line\n' });
+  test.each<[string, string[], string]>([
+    ["a method", ["invoke", "mistaken", "-X", "B AD"], "B AD is not a valid HTTP method"],
+    ["a name", ["deploy", dir, "--name", "Bad_Name"], "Bad_Name is not a valid name of a Function"],
+    ["a long name", ["deploy", dir, "--name", "a".repeat(64)], "use at most 63"],
+    ["an empty directory name", ["init", ""], "the directory's name is empty"],
+    ["a namespace to deploy to", ["-n", "nope", "deploy", dir], "namespace nope does not exist"],
+    ["a namespace to list", ["-n", "nope", "get"], "namespace nope does not exist"],
+    ["a namespace of Secrets", ["-n", "nope", "secrets", "list"], "namespace nope does not exist"],
+    [
+      "a line of .env",
+      ["secrets", "import", "s", path.join(dir, "bad.env")],
+      "bad.env:3: this line is",
+    ],
+    ["a Secret without keys", ["secrets", "set", "nope", "A-"], "Secret nope not found"],
+  ])("%s", async (_name, args, words) => {
+    const { code, stderr } = await platform.spry(args);
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringMatching(/^error: /) });
+    expect(stderr).toContain(words);
+    expect(stderr.trim().split("\n").length).toBeLessThan(4);
+  });
+});
+
+test("keys of a Secret are set and removed", async () => {
+  await platform.spry(["secrets", "set", "pair", "A=1", "B=2"]);
+  expect(await platform.spry(["secrets", "set", "pair", "A-", "C=3"])).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("secret/pair: C set; A removed\n"),
+  });
+  expect(await platform.k("get secret pair -o jsonpath={.data}")).toBe('{"B":"Mg==","C":"Mw=="}');
 });
 
 test("a Function's name is understood as kubectl prints it", async () => {

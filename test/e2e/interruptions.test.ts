@@ -14,6 +14,10 @@ const platform = enginePlatform();
 const home = mkdtempSync(path.join(tmpdir(), "spry-interrupt-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
+/** Has the program believe that it runs on Node.js 20. */
+const oldNode = `data:text/javascript,${encodeURIComponent(
+  'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.0.0" } }); delete process.execve;',
+)}`;
 /** Loads for a minute. */
 const slowCode =
   "await new Promise((resolve) => setTimeout(resolve, 60_000));\nexport default {};\n";
@@ -49,7 +53,7 @@ interface Row {
 
 const continues = (name: string) =>
   new RegExp(
-    `interrupted: the platform continues, and\\s+npx spry describe ${name} -n default\\s+shows its state`,
+    `interrupted: the platform continues, and\\s+npx\\s+spry\\s+describe\\s+${name}\\s+-n\\s+default\\s+shows\\s+its\\s+state`,
   );
 const rows: Record<string, Row> = {
   deploy: { args: ["deploy", "slow"], at: /… (?:build|running):/, says: continues("slow") },
@@ -67,6 +71,11 @@ const rows: Record<string, Row> = {
   "logs -f": { args: ["logs", "silent", "-f"], at: /loaded/ },
   "get -w": { args: ["get", "-w"], at: /silent/ },
   debug: { args: ["debug", "silent", "--port", "0"], at: /Ctrl-C ends it/ },
+  "delete, which asks": {
+    args: ["delete", "silent"],
+    at: /\[y\/N\]/,
+    says: /interrupted: nothing was changed/,
+  },
 };
 
 describe.skipIf(!hasTerminals)("Ctrl-C ends", () => {
@@ -81,6 +90,12 @@ describe.skipIf(!hasTerminals)("Ctrl-C ends", () => {
     expect({ code, output: command.output() }).toMatchObject({ code: 130 });
     if (says) expect(command.output()).toMatch(says);
     expect(command.output()).not.toContain("Error:");
+    expect(
+      command
+        .output()
+        .split("\n")
+        .filter((line) => line.length > 80),
+    ).toEqual([]);
     const isQuiet = () => Promise.resolve(processesOf(own).length === 0);
     await untilTrue("no process is left", isQuiet, patience.condition);
   });
@@ -97,16 +112,22 @@ describe.skipIf(!hasTerminals)("Ctrl-C ends", () => {
     expect(await copies()).toBe("");
   });
 
-  test("a call that is not answered", async () => {
+  test.each([
+    ["", {}],
+    // It starts another process, and waits for it.
+    [", with a Node.js that is too old", { NODE_OPTIONS: `--import ${oldNode}` }],
+  ])("a call that is not answered%s", async (_name, env) => {
     const command = inTerminal(["invoke", "silent"], {
       cwd: home,
-      env: { KUBECONFIG: platform.kubeconfig },
+      env: { KUBECONFIG: platform.kubeconfig, ...env },
     });
     const logs = () => platform.k("logs -l serverless.kyma-project.io/function-name=silent");
     const isCalled = async () => (await logs()).includes("called");
     await untilTrue("the Function has been called", isCalled, patience.platform);
     command.type("\u0003");
     expect(await command.ended).toBe(130);
+    await platform.k("delete pods -l serverless.kyma-project.io/function-name=silent");
+    await platform.k("wait --for=condition=Running function/silent --timeout=110s");
   });
 
   test.skipIf(onCluster)("the platform itself, while it starts and when it runs", async () => {

@@ -37,7 +37,10 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     ["deploy broken", /broken\/package\.json is not valid JSON.*line 1.*a comma too many/s],
     ["deploy empty", /empty has no handler for the runtime.*spry init DIR/s],
     ["dev empty --port 70000", /70000 is not a valid port/],
-    ["logs", /missing required argument 'name'\n\(see npx spry logs --help\)/],
+    [
+      "logs",
+      /missing required argument 'name'\n\(use npx spry logs <name>; see npx spry logs --help\)/,
+    ],
     ["build empty", /required option '-t, --tag <image>' not specified/],
     ["expose a b c d", /too many arguments/],
     ["explain spec.nope", /the field spec\.nope does not exist\n +fields here: /],

@@ -51,7 +51,9 @@ function become(node, args, env) {
     process.exit(1);
   });
   child.on("exit", (code, signal) => {
-    if (signal) process.kill(process.pid, signal);
-    else process.exit(code ?? 1);
+    if (!signal) process.exit(code ?? 1);
+    // Its listener would keep this process from ending in the same way.
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
   });
 }

@@ -1,5 +1,6 @@
 /** Asks for confirmation before something that cannot be undone. */
 import { createInterface } from "node:readline/promises";
+import { exitCodeOf } from "./interruption.ts";
 import { columnsOf, wrapped } from "./terminal-width.ts";
 import { UserError } from "./user-error.ts";
 
@@ -16,6 +17,11 @@ export async function confirm(question: string, isAgreed: boolean | undefined): 
   if (!process.stdin.isTTY || !process.stderr.isTTY)
     throw new UserError(`this needs a confirmation: ${question}`, "add --yes to give it");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
+  lines.once("SIGINT", () => {
+    lines.close();
+    console.error("\ninterrupted: nothing was changed");
+    process.exit(exitCodeOf("SIGINT"));
+  });
   try {
     const answer = await lines.question(prompt(question));
     if (!/^y(?:es)?$/i.test(answer.trim())) throw new UserError("nothing was changed");

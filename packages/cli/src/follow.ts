@@ -9,9 +9,11 @@ import {
 } from "@spry/function";
 import { isGone, isNotFound, type KubeClient } from "@spry/kube";
 import { followBuildOutput } from "./build-output.ts";
+import { isConnectionLost } from "./connection-lost.ts";
 import { failureIn } from "./load-failure.ts";
 import { type Progress } from "./progress.ts";
 import { isToBeRetried } from "./retry-build.ts";
+import { memoryProblem } from "./short-reason.ts";
 import { UserError } from "./user-error.ts";
 
 /** Of timers. */
@@ -141,6 +143,13 @@ export function failureOf(
     `spry describe ${target} shows its state`,
     ...(serving ? [`spry rollback ${target} returns to version ${serving}`] : []),
   ];
+  const memory = type === "Running" ? memoryProblem(message) : undefined;
+  const which = version === undefined ? "the new version" : `version ${version}`;
+  if (memory)
+    return new UserError(
+      `${which} of ${name} failed: ${memory.summary}${still}${memory.details}`,
+      [memory.wayOut, ...looks].join("; "),
+    );
   const [, words] = /^[^]*?\bexit code \d+\): ([^]+)$/.exec(message) ?? [];
   if (type !== "Running" || words === undefined) {
     const [first = "", ...rest] = (message || reason).split("\n");
@@ -151,7 +160,6 @@ export function failureOf(
   }
   const { summary, details, wayOut } = failureIn(words);
   const more = details.includes("\n") ? `\n${details.replaceAll(/^(?=.)/gm, "  ")}` : "";
-  const which = version === undefined ? "the new version" : `version ${version}`;
   return new UserError(
     `${which} of ${name} failed: ${summary}${still}${more}`,
     [...(wayOut ? [wayOut] : []), ...looks].join("; "),
@@ -196,7 +204,8 @@ async function* versionsOf(
       }
     } catch (error) {
       if (isNotFound(error)) throw gone();
-      if (!isGone(error)) throw error;
+      // The server may be back, or one in its place; if not, the list names what is wrong.
+      if (!isGone(error) && !isConnectionLost(error)) throw error;
     }
   }
 }

@@ -57,10 +57,13 @@ test.each([
 ])("a container that ended at %s at %s is its reason: %s", async (finishedAt, podIP, isReason) => {
   const { client } = await cluster(gatewayLog);
   const terminated = { reason: "OOMKilled", exitCode: 137, finishedAt };
-  const status = { podIP, containerStatuses: [{ lastState: { terminated } }] };
-  const pod = { metadata: { name: "orders-1" }, spec: { containers: [] }, status } as never;
+  const status = { podIP, containerStatuses: [{ name: "function", lastState: { terminated } }] };
+  const containers = [{ name: "function", resources: { limits: { memory: "64Mi" } } }];
+  const pod = { metadata: { name: "orders-1" }, spec: { containers }, status } as never;
   const [found] = (await unansweredRequests(client, orders, { id: "r-1", pods: [pod] })) ?? [];
-  const reason = "; at that time the container of orders-1 ended: OOMKilled, exit code 137";
+  const reason =
+    "; at that time the container of orders-1 ended: OOMKilled, exit code 137" +
+    "; its memory limit (64Mi) is set in spec.resourceConfiguration.function";
   expect(found?.message.endsWith(reason)).toBe(isReason);
 });
 

@@ -100,14 +100,21 @@ function messageFor(entry: Entry, pods: readonly Pod[]): string {
 function endOf({ pod, time }: Entry, pods: readonly Pod[]): string | undefined {
   const ip = pod?.slice(0, pod.lastIndexOf(":")).replaceAll(/[[\]]/g, "");
   const at = Date.parse(time);
-  for (const { metadata, status } of pods) {
+  for (const { metadata, spec, status } of pods) {
     if (ip === undefined || status?.podIP !== ip) continue;
-    for (const { state, lastState } of status.containerStatuses ?? [])
+    for (const { name, state, lastState } of status.containerStatuses ?? [])
       for (const end of [state?.terminated, lastState?.terminated]) {
         const endedAt = Date.parse(end?.finishedAt ?? "");
-        if (end && Math.abs(endedAt - at) <= nearMs)
-          return `at that time the container of ${metadata.name} ended: ${end.reason ?? "Error"}, exit code ${end.exitCode}`;
+        if (!end || Math.abs(endedAt - at) > nearMs) continue;
+        const { reason = "Error", exitCode } = end;
+        const container = spec?.containers.find((each) => each.name === name);
+        const why =
+          reason === "OOMKilled" ? memoryWayOut(container?.resources?.limits?.["memory"]) : "";
+        return `at that time the container of ${metadata.name} ended: ${reason}, exit code ${exitCode}${why}`;
       }
   }
   return undefined;
 }
+
+const memoryWayOut = (limit: string | undefined): string =>
+  `; its memory limit${limit === undefined ? "" : ` (${limit})`} is set in spec.resourceConfiguration.function`;

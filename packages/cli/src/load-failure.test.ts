@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { expect, test, onTestFinished } from "vitest";
 import { failureIn } from "./load-failure.ts";
 
 const rows: [string, string, string][] = [
@@ -36,4 +39,14 @@ test.each([
   const found = failureIn(output).wayOut;
   if (wayOut === undefined) expect(found).toBeUndefined();
   else expect(found).toContain(wayOut);
+});
+
+test("what is imported and does not exist is named with the line of the import", () => {
+  const root = mkdtempSync(path.join(tmpdir(), "spry-load-failure-"));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  writeFileSync(path.join(root, "handler.ts"), '// note\nimport { sides } from "./missing.ts";\n');
+  const output = `Error: Cannot find module '${root}/missing.ts' imported from ${root}/handler.ts`;
+  expect(failureIn(output, root).summary).toBe(
+    "handler.ts:2: Error: Cannot find module 'missing.ts' imported from handler.ts",
+  );
 });

@@ -1,4 +1,6 @@
 /** Why code could not be loaded: what the runtime wrote, with the place in the user's file first. */
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { stripVTControlCharacters } from "node:util";
 
 export interface Failure {
@@ -27,7 +29,7 @@ export function failureIn(output: string, root?: string): Failure {
       ...text.matchAll(new RegExp(`File "${escaped}/([^\\n"]+)", line (\\d+)`, "g")),
     ].toReversed(),
   ].filter(([, file = ""]) => !file.startsWith("node_modules/"));
-  const [place] = places;
+  const [place = root === undefined ? undefined : importIn(text, root)] = places;
   const wayOut = wayOutOf(text);
   const message = messageIn(text).replaceAll(new RegExp(`(?:file://)?${escaped}/`, "g"), "");
   return {
@@ -37,6 +39,21 @@ export function failureIn(output: string, root?: string): Failure {
       .replace(/\n+Node\.js v\d+[\d.]*$/, ""),
     ...(wayOut !== undefined && { wayOut }),
   };
+}
+
+/** Node.js names the file that imports what does not exist, and not the line. */
+function importIn(
+  text: string,
+  root: string,
+): [all: string, file: string, line: string] | undefined {
+  const [, missing = "", from] =
+    /\bCannot find (?:module|package) '([^']+)' imported from '?([^\s']+)/.exec(text) ?? [];
+  if (from === undefined || !from.startsWith(root + path.sep) || !existsSync(from))
+    return undefined;
+  const ends = [`${path.basename(missing)}"`, `${path.basename(missing)}'`];
+  const lines = readFileSync(from, "utf8").split("\n");
+  const at = lines.findIndex((line) => ends.some((each) => line.includes(each)));
+  return at < 0 ? undefined : ["", path.relative(root, from), `${at + 1}`];
 }
 
 /** The name of a missing package. */

@@ -1,6 +1,8 @@
 /** Program: the `spry` command. */
+import { CommanderError } from "commander";
 import { commandIn, refuseOtherNames, typedCommand } from "./command-line/other-names.ts";
 import { createProgram } from "./command-line/program.ts";
+import { isConnectionLost } from "./connection-lost.ts";
 import { guardOutput } from "./guarded-output.ts";
 import { printError } from "./print-error.ts";
 import { endWithLauncher } from "./launcher.ts";
@@ -16,9 +18,13 @@ try {
   refuseOtherNames(args);
   await program.parseAsync(args, { from: "user" });
 } catch (error) {
-  await explain(error);
-  // Handles that a failed command has left open must not keep the process alive.
-  process.exit(1);
+  // A text of help, or a mistake in the command line: it has been printed.
+  if (error instanceof CommanderError) process.exitCode = error.exitCode;
+  else {
+    await explain(error);
+    // Handles that a failed command has left open must not keep the process alive.
+    process.exit(1);
+  }
 }
 
 async function explain(error: unknown): Promise<void> {
@@ -28,6 +34,11 @@ async function explain(error: unknown): Promise<void> {
     printError(messageOf(error), error.wayOut);
   } else if (error instanceof StatusError) {
     printError(error.message);
+  } else if (isConnectionLost(error)) {
+    printError(
+      "the connection to the API server ended in the middle of a response",
+      "repeat the command; `spry status` shows whether the server can be reached",
+    );
   } else {
     // A bug, or a case that was not considered: everything that helps to find it.
     console.error(error);

@@ -22,15 +22,19 @@ function programFile(name: string, source: string): string {
 export const packagedProgram = (file: string): string | undefined =>
   isPackage ? path.join(path.dirname(fileURLToPath(SPRY_PROGRAM_URL)), file) : undefined;
 
-/** What `npx spry` starts in a checkout, which works from other directories, too; undefined in a package. */
-export const checkoutProgram = (): string | undefined => {
+/** The directory of a checkout; undefined in a package. */
+export const checkoutRoot = (): string | undefined => {
   if (isPackage) return undefined;
   // The bundle of a checkout is in node_modules/.cache/spry/NAME.
-  const root =
-    typeof SPRY_PROGRAM_URL === "string"
-      ? path.resolve(path.dirname(fileURLToPath(SPRY_PROGRAM_URL)), "../../../..")
-      : path.resolve(import.meta.dirname, "../../..");
-  return path.join(root, "packages/cli/bin/spry.mjs");
+  return typeof SPRY_PROGRAM_URL === "string"
+    ? path.resolve(path.dirname(fileURLToPath(SPRY_PROGRAM_URL)), "../../../..")
+    : path.resolve(import.meta.dirname, "../../..");
+};
+
+/** What `npx spry` starts in a checkout, which works from other directories, too; undefined in a package. */
+export const checkoutProgram = (): string | undefined => {
+  const root = checkoutRoot();
+  return root && path.join(root, "packages/cli/bin/spry.mjs");
 };
 
 export const gatewayProgram = (): string => programFile("gateway", "gateway-main.ts");

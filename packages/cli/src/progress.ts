@@ -6,7 +6,7 @@ import { messageOf } from "@spry/kube";
 import { endOnInterrupt } from "./interruption.ts";
 import { printable, printableOutput } from "./printable.ts";
 import { withShownCommands } from "./shown-command.ts";
-import { withShortDigests } from "./terminal-width.ts";
+import { columnsOf, withShortDigests, wrapped } from "./terminal-width.ts";
 import { Ticker } from "./ticker.ts";
 import { UserError } from "./user-error.ts";
 
@@ -107,7 +107,8 @@ export class Progress {
   #interrupted(): void {
     this.#ticker.stop();
     const message = withShownCommands(`interrupted: ${this.#afterInterrupt}`);
-    this.report({ event: "interrupted", message }, `${process.stderr.isTTY ? "\n" : ""}${message}`);
+    const line = wrapped(message, columnsOf(process.stderr), "interrupted: ".length);
+    this.report({ event: "interrupted", message }, `${process.stderr.isTTY ? "\n" : ""}${line}`);
   }
 
   failed(error: unknown, object?: string): void {

@@ -1,9 +1,12 @@
 /** How a user writes our own commands: `npx spry` in a checkout, `spry` where the package is installed. */
-import { isPackage } from "./programs.ts";
+import { existsSync, realpathSync } from "node:fs";
+import path from "node:path";
+import { checkoutRoot, isPackage } from "./programs.ts";
+import { shellWord } from "./shell-word.ts";
 
 const names =
-  "apply|async|backup|build|completion|dashboard|debug|delete|deploy|describe|dev|diff|dlq|doctor|down|eject|env|events|explain|expose|get|" +
-  "history|import|init|install|invoke|logs|open|restore|rollback|run|scale|schedule|secrets|status|sync|test|traffic|trust|uninstall|up|" +
+  "apply|async|backup|build|completion|dashboard|debug|delete|deploy|describe|dev|diff|dlq|doctor|down|eject|env|events|explain|expose|" +
+  "function|get|history|import|init|install|invoke|logs|open|restore|rollback|run|scale|schedule|schema|secrets|status|sync|test|traffic|trust|uninstall|up|" +
   "upgrade|version";
 const ours = new RegExp(String.raw`(?<![\w./-]|npx )spry (?=(?:${names}|--help)\b)`, "g");
 
@@ -13,6 +16,27 @@ export const withShownCommands = (text: string): string =>
 
 /** `npx spry dev`, or `spry dev`. */
 export const spryCommand = (rest: string): string => `${isPackage ? "spry" : "npx spry"} ${rest}`;
+
+/**
+ * The same for a user who is in `directory`: npx looks for the command in the package around it, so that one in another
+ * package, such as a new Function, has to name the checkout.
+ */
+export function spryCommandHere(rest: string, directory = process.cwd()): string {
+  const root = checkoutRoot();
+  if (root === undefined || packageAround(directory) === realpathSync(root))
+    return spryCommand(rest);
+  return `npx --prefix ${shellWord(root)} spry ${rest}`;
+}
+
+/** Where npx looks. */
+function packageAround(directory: string): string {
+  const start = realpathSync(directory);
+  for (let each = start; ; each = path.dirname(each)) {
+    if (["package.json", "node_modules"].some((name) => existsSync(path.join(each, name))))
+      return each;
+    if (each === path.dirname(each)) return start;
+  }
+}
 
 /** Commands with what they do, where a terminal of 80 columns has room for that. */
 export function explainedCommands(commands: readonly [command: string, comment: string][]): string {

@@ -9,6 +9,7 @@ import {
 } from "@spry/function";
 import {
   type Clock,
+  type Container,
   type HorizontalPodAutoscaler,
   Informer,
   type InformerOptions,
@@ -82,8 +83,15 @@ export function createCaches(client: KubeClient, clock: Clock, log: Logger) {
 
 /** Of a Pod, the most numerous kind: only what shows its version and its state. */
 function whatMattersOf({ metadata, spec, status }: Pod): Pod {
-  const containers = (spec?.containers ?? [])
-    .filter(({ name }) => name === names.container)
-    .map(({ name, image, env }) => ({ name, image, env }));
-  return { metadata, spec: { containers }, status } as Pod;
+  const of = (containers: readonly Container[] = []) =>
+    containers.map(({ name, image, env, resources: amounts }) => {
+      const memory = amounts?.limits?.["memory"];
+      return {
+        name,
+        ...(name === names.container && { image, env }),
+        ...(memory !== undefined && { resources: { limits: { memory } } }),
+      };
+    });
+  const [containers, initContainers] = [of(spec?.containers), of(spec?.initContainers)];
+  return { metadata, spec: { containers, initContainers }, status } as Pod;
 }

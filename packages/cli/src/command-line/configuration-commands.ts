@@ -26,7 +26,9 @@ export function addConfigurationCommands(program: Command): void {
     );
   secrets
     .command("set <secret> <keys...>")
-    .description("set keys: KEY=VALUE, KEY=@FILE, or KEY to read standard input")
+    .description(
+      "set keys (KEY=VALUE, KEY=@FILE, or KEY to read standard input) or remove them (KEY-)",
+    )
     .action(async (secret, keys, _options, command) =>
       (await import("../commands/secrets.ts")).setSecrets(secret, keys, command.optsWithGlobals()),
     );

@@ -71,6 +71,7 @@ export function addDirectoryCommands(program: Command): void {
       collect,
     )
     .option("--json", "report what happens as objects, one a line, for programs")
+    .addOption(new Option("-l, --local", "accepted: it always runs here").hideHelp())
     .action(async (dirs, _options, command) =>
       (await import("../commands/dev.ts")).dev(dirs, command.optsWithGlobals()),
     );

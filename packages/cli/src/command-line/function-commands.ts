@@ -191,8 +191,12 @@ export function addFunctionCommands(program: Command): void {
     .option("-y, --yes", "delete without asking; required without a terminal")
     .option("--dry-run", "ask the server whether it would be deleted, and delete nothing")
     .option("--no-wait", "do not wait for the deletion")
-    .action(async (names, _options, command) =>
-      (await import("../commands/delete.ts")).remove(names, command.optsWithGlobals()),
+    .addOption(new Option("--name <name>", "the same as NAMES").hideHelp())
+    .action(async (names, { name }, command) =>
+      (await import("../commands/delete.ts")).remove(
+        name === undefined ? names : [...names, name],
+        command.optsWithGlobals(),
+      ),
     );
 
   program

@@ -18,6 +18,12 @@ test("a neighbour's command is answered with ours, which exists", () => {
   expect(() => refuseOtherNames(["function", "push", "x"])).toThrow("function has no command push");
   expect(() => refuseOtherNames(["create", "x"])).toThrow("spry has no command create");
   for (const name of ["create", "init", "--help"]) refuseOtherNames(["function", name, "x"]);
+  expect(() => refuseOtherNames(["secret", "put", "KEY"])).toThrow("no command secret put");
+  expect(() => refuseOtherNames(["secrets", "put", "KEY"])).toThrow("no command secrets put");
+  expect(() => refuseOtherNames(["deploy", "--env=production"])).toThrow("no option --env");
+  expect(() => refuseOtherNames(["dev", "x", "--remote"])).toThrow("no option --remote");
+  refuseOtherNames(["test", "x", "--", "--env"]);
+  refuseOtherNames(["secrets", "set", "put"]);
   refuseOtherNames(["deploy", "publish"]);
   refuseOtherNames(["--help"]);
 });

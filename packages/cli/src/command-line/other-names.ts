@@ -26,6 +26,36 @@ const ours: Readonly<Record<string, string>> = {
   whoami: "status",
   login: "status",
   undo: "rollback FUNCTION",
+  generate: "init",
+  triggers: "deploy",
+  pages: "deploy",
+  preview: "dev",
+  stop: "down",
+  info: "describe FUNCTION",
+  show: "describe FUNCTION",
+  queues: "events list",
+  // With the word that follows.
+  "secret put": "secrets set SECRET KEY",
+  "secret list": "secrets list",
+  "secret delete": "secrets set SECRET KEY-",
+  "secret bulk": "secrets import SECRET FILE",
+  "secrets put": "secrets set SECRET KEY",
+  "secrets delete": "secrets set SECRET KEY-",
+  "secrets bulk": "secrets import SECRET FILE",
+  "env get": "env list FUNCTION",
+  "env unset": "env set FUNCTION NAME-",
+  "versions upload": "deploy",
+  "versions deploy": "traffic FUNCTION 3=90,latest=10",
+};
+/** Options of theirs by command; those that change nothing here are accepted (program.ts). */
+const withEnvironment = "a namespace takes the place of an environment: -n NAME";
+const ourOptions: Readonly<Record<string, string>> = {
+  "dev --remote": "`spry dev` runs on this machine; `spry deploy` runs it on the platform",
+  "dev --env": withEnvironment,
+  "deploy --env": withEnvironment,
+  "deploy --dry-run": "`spry test` runs it here, with its tests",
+  "deploy --var":
+    "variables are in env of spry.yaml; `spry env set FUNCTION NAME=VALUE` changes one",
 };
 /** Options with a value that may precede a command. */
 const withValue = new Set(["--kubeconfig", "-n", "--namespace"]);
@@ -52,10 +82,13 @@ export function refuseOtherNames(args: readonly string[]): void {
   // The original's commands about Functions have that word before them.
   if (args[at] === "function") return refuseOthersBelow(args[at + 1] ?? "");
   const name = args[at] ?? "";
-  if (!Object.hasOwn(ours, name)) return;
+  refuseOtherOptions(name, args.slice(at + 1));
+  const both = `${name} ${args[at + 1] ?? ""}`;
+  const typed = Object.hasOwn(ours, both) ? both : name;
+  if (!Object.hasOwn(ours, typed)) return;
   throw new UserError(
-    `spry has no command ${name}`,
-    `use \`${spryCommand(ours[name] ?? "")}\`, or see \`${spryCommand("--help")}\``,
+    `spry has no command ${typed}`,
+    `use \`${spryCommand(ours[typed] ?? "")}\`, or see \`${spryCommand("--help")}\``,
   );
 }
 
@@ -63,7 +96,18 @@ function refuseOthersBelow(name: string): void {
   if (name === "" || name.startsWith("-") || ["create", "init", "help"].includes(name)) return;
   const use = spryCommand(ours[name] ?? name);
   throw new UserError(
-    `spry function has no command ${name}`,
+    `the command function has no command ${name}`,
     `use \`${use}\`, or see \`${spryCommand("function --help")}\``,
   );
+}
+
+function refuseOtherOptions(command: string, args: readonly string[]): void {
+  for (const each of args) {
+    // What follows belongs to the user's own program.
+    if (each === "--") return;
+    const [option = ""] = each.split("=");
+    const way =
+      Object.hasOwn(ourOptions, `${command} ${option}`) && ourOptions[`${command} ${option}`];
+    if (way) throw new UserError(`spry ${command} has no option ${option}`, way);
+  }
 }

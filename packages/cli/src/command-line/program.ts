@@ -18,6 +18,8 @@ const errorIndent = 7;
 
 export function createProgram(): Command {
   const program = new Command("spry")
+    // Ends the process by itself otherwise, before it is known that the text could not be written.
+    .exitOverride()
     .configureOutput({
       outputError: (text, write) => write(wrapped(text, columnsOf(process.stderr), errorIndent)),
     })
@@ -56,6 +58,11 @@ export function createProgram(): Command {
 
 /** After a mistake, the help of the command in which it is. */
 function nameHelp(command: Command, name: string): void {
-  command.showHelpAfterError(`(see ${name} --help)`);
+  const parameters = command.registeredArguments.map((each) =>
+    each.required ? `<${each.name()}>` : `[${each.name()}]`,
+  );
+  const isOptional = command.registeredArguments.every((each) => !each.required);
+  const use = isOptional ? "" : `use ${[name, ...parameters].join(" ")}; `;
+  command.showHelpAfterError(`(${use}see ${name} --help)`);
   for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
 }

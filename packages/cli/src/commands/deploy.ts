@@ -3,6 +3,7 @@ import { type Deployed, deployOne, type DeployOptions } from "../deploy/deploy-o
 import { type DeployResult, reportResults } from "../deploy/results.ts";
 import { Progress } from "../progress.ts";
 import { projectOf, type Target, targetsOf } from "../project/targets.ts";
+import { checkedName } from "../project/checked-name.ts";
 import { shellWord } from "../shell-word.ts";
 import { explainedCommands, spryCommand } from "../shown-command.ts";
 import { columnsOf, shortened } from "../terminal-width.ts";
@@ -43,7 +44,7 @@ async function deploySingle(
 ): Promise<void> {
   const found = projectOf(target);
   if (options.name !== undefined && target.isMember) throw namedTwice();
-  const project = { ...found, name: options.name ?? found.name };
+  const project = { ...found, name: checkedName(options.name ?? found.name) };
   const connection = await connectionsOf(options)(project.config.namespace);
   const onStored = () => {};
   const { url, isNew, isRunning } = await deployOne(project, {

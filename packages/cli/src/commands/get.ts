@@ -5,6 +5,7 @@ import { printableJson } from "../printable-json.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
 import { withoutDirectory } from "../load-failure.ts";
+import { refuseMissingNamespace } from "../missing-namespace.ts";
 import { columnsIn, customTable } from "../custom-columns.ts";
 import { renderJsonPath } from "../json-path.ts";
 import { fittingTable } from "../table.ts";
@@ -36,6 +37,7 @@ export async function get(given: string | undefined, options: GetOptions): Promi
     ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
   };
   const { items, metadata } = await client.list(functions, which);
+  if (items.length === 0 && which.namespace) await refuseMissingNamespace(client, which.namespace);
   if (items.length === 0 && !options.output) {
     const where = options.allNamespaces ? "in the cluster" : `in namespace ${namespace}`;
     console.error(

@@ -8,13 +8,14 @@ import { kymaCodeFiles, kymaInitFiles, spryEditor } from "../init/kyma-files.ts"
 import { pairFiles, pairTemplate } from "../init/pair-template.ts";
 import { kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
 import { knownVersions } from "../kyma/schema.ts";
+import { checkedName } from "../project/checked-name.ts";
 import { listSource } from "../project/files.ts";
 import { configName } from "../project/schema.ts";
 import { nameFrom, runtimeNamed } from "../project/project.ts";
 import { shownPath } from "../project/shown-path.ts";
 import { shellWord } from "../shell-word.ts";
 import { UserError } from "../user-error.ts";
-import { explainedCommands, spryCommand } from "../shown-command.ts";
+import { explainedCommands, spryCommandHere } from "../shown-command.ts";
 import { writeFiles } from "../write-files.ts";
 
 export interface InitOptions {
@@ -46,6 +47,8 @@ export async function init(given: string | undefined, options: InitOptions): Pro
   if (options.list) return printTemplates();
   checkTogether(options);
   const directory = given ?? options.dir ?? ".";
+  // A shell's variable that is not set: the files would go into the current directory.
+  if (directory === "") throw new UserError("the directory's name is empty", "name a directory");
   const root = path.resolve(directory);
   const existing = isForEditor(options) ? functionsIn(root) : undefined;
   if (existing) return writeEditorFiles(root, existing, options.force);
@@ -75,12 +78,12 @@ export async function init(given: string | undefined, options: InitOptions): Pro
   console.log("Next:\n");
   const config = shellWord(shownPath(path.join(root, kymaConfigName)));
   const here: [string, string] = [
-    spryCommand(`dev${place}`),
+    spryCommandHere(`dev${place}`),
     "run it here; a saved file answers at once",
   ];
   const onPlatform = isKyma(options) ? `apply -f ${config}` : `deploy${place}`;
   const command = options.isCodeOnly ? createCommand(runtime, root) : onPlatform;
-  const there: [string, string] = [spryCommand(command), "run it on the platform"];
+  const there: [string, string] = [spryCommandHere(command), "run it on the platform"];
   console.log(explainedCommands(options.url === undefined ? [here, there] : [there]));
 }
 
@@ -177,14 +180,6 @@ function templateNamed(name: string | undefined, language: Template["language"])
     elsewhere ? `the template ${name} does not exist for this runtime` : `unknown template ${name}`,
     `use one of ${all.map((each) => each.name).join(", ")}; \`spry init --list\` describes them` +
       (language === "nodejs" ? "; for Python add --runtime python312" : ""),
-  );
-}
-
-function checkedName(name: string): string {
-  if (name.length <= 63 && /^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) return name;
-  throw new UserError(
-    `${name} is not a valid name of a Function`,
-    "use at most 63 lower-case letters, digits and hyphens, with a letter first",
   );
 }
 

@@ -36,7 +36,7 @@ export async function invoke(
   const { body, type } = options.event === undefined ? { body: data } : eventOf(options, data);
   const begin = performance.now();
   const response = await send(gateway, {
-    method: options.method?.toUpperCase() ?? (body ? "POST" : "GET"),
+    method: options.method === undefined ? (body ? "POST" : "GET") : methodOf(options.method),
     path: pathOf(given ?? options.path ?? "/"),
     headers: {
       host: `${name}.${namespace}.localhost`,
@@ -59,6 +59,15 @@ export async function invoke(
     console.error(`HTTP ${statusCode} ${statusMessage}`);
     process.exitCode = 1;
   }
+}
+
+/** Any token is a method (RFC 9110). */
+function methodOf(text: string): string {
+  if (/^[-!#$%&'*+.^_`|~\w]+$/.test(text)) return text.toUpperCase();
+  throw new UserError(
+    `${text} is not a valid HTTP method`,
+    "use GET, POST, PUT or DELETE, for example",
+  );
 }
 
 /** `?name=you` alone is a query of `/`. */

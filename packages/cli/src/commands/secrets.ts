@@ -3,7 +3,9 @@ import { parseEnv } from "node:util";
 import { labels } from "@spry/function";
 import { isNotFound, resources, type Secret } from "@spry/kube";
 import { fieldManager } from "../apply-object.ts";
+import { dotEnvProblems } from "../dot-env.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
+import { refuseMissingNamespace } from "../missing-namespace.ts";
 import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
 import { age } from "./get.ts";
@@ -17,6 +19,7 @@ export async function listSecrets(options: GlobalOptions): Promise<void> {
   const own = items.filter(
     ({ metadata, type = "Opaque" }) => type === "Opaque" && !metadata.labels?.[labels.config],
   );
+  if (items.length === 0) await refuseMissingNamespace(client, namespace);
   if (own.length === 0)
     return console.error(
       `No Secrets in namespace ${namespace}. \`spry secrets set NAME KEY=VALUE\` creates one.`,
@@ -31,7 +34,7 @@ export async function listSecrets(options: GlobalOptions): Promise<void> {
   for (const line of tableLines(["NAME", "KEYS", "AGE"], rows)) console.log(line);
 }
 
-/** Sets keys of a Secret and leaves its others; creates it if it does not exist. */
+/** Sets keys of a Secret (`KEY=VALUE`), removes others (`KEY-`) and leaves the rest; creates it if it does not exist. */
 export async function setSecrets(
   name: string,
   keys: readonly string[],
@@ -47,7 +50,14 @@ export async function importSecrets(
   file: string,
   options: GlobalOptions,
 ): Promise<void> {
-  const values = parseEnv(read(file).toString()) as Record<string, string>;
+  const text = read(file).toString();
+  const [problem] = dotEnvProblems(text);
+  if (problem)
+    throw new UserError(
+      `${file}:${problem.line}: ${problem.message}`,
+      "nothing was set; write one NAME=VALUE a line",
+    );
+  const values = parseEnv(text) as Record<string, string>;
   if (Object.keys(values).length === 0)
     throw new UserError(`${file} has no variables`, "write one NAME=VALUE a line");
   await write(name, values, options);
@@ -55,25 +65,41 @@ export async function importSecrets(
 
 async function write(
   name: string,
-  values: Readonly<Record<string, string | Buffer>>,
+  values: Readonly<Record<string, string | Buffer | undefined>>,
   options: GlobalOptions,
 ): Promise<void> {
   const { client, namespace } = await connect(options);
-  const data = Object.fromEntries(
-    Object.entries(values).map(([key, value]) => [key, Buffer.from(value).toString("base64")]),
-  );
+  const data: Record<string, string> = {};
+  const removed: Record<string, null> = {};
+  for (const [key, value] of Object.entries(values)) {
+    if (value === undefined) removed[key] = null;
+    else data[key] = Buffer.from(value).toString("base64");
+  }
   try {
-    await client.patch(resources.secrets, { namespace, name }, { data });
+    await client.patch(resources.secrets, { namespace, name }, { data: { ...data, ...removed } });
   } catch (error) {
     if (!isNotFound(error)) throw error;
+    if (Object.keys(data).length === 0)
+      throw new UserError(
+        `Secret ${name} not found in namespace ${namespace}`,
+        "`spry secrets list` lists all of them",
+      );
     const secret: Secret = { metadata: { name, namespace }, type: "Opaque", data };
     await client.create(resources.secrets, secret, { fieldManager });
   }
-  console.error(`secret/${name}: ${Object.keys(values).join(", ")} set`);
-  console.error(`In spry.yaml: env: { NAME: { secret: ${name}, key: ${Object.keys(values)[0]} } }`);
+  const [first] = Object.keys(data);
+  const done = [
+    ...(first === undefined ? [] : [`${Object.keys(data).join(", ")} set`]),
+    ...(Object.keys(removed).length === 0 ? [] : [`${Object.keys(removed).join(", ")} removed`]),
+  ];
+  console.error(`secret/${name}: ${done.join("; ")}`);
+  if (first !== undefined)
+    console.error(`In spry.yaml: env: { NAME: { secret: ${name}, key: ${first} } }`);
 }
 
-function valueIn(text: string): [key: string, value: string | Buffer] {
+/** Undefined for a key that is to be removed. */
+function valueIn(text: string): [key: string, value: string | Buffer | undefined] {
+  if (/^[-._a-zA-Z0-9]+-$/.test(text)) return [text.slice(0, -1), undefined];
   const [, key = "", value] = /^([-._a-zA-Z0-9]+)(?:=([^]*))?$/.exec(text) ?? [];
   if (key === "") throw new UserError(`${text.split("=")[0]} is not a key`, "write KEY=VALUE");
   if (value === undefined) return [key, readFileSync(0, "utf8").replace(/\r?\n$/, "")];

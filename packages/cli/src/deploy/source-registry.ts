@@ -4,6 +4,7 @@ import { names } from "@spry/function";
 import { RegistryClient } from "@spry/image";
 import { isForbidden, isNotFound, type KubeClient, resources, type Secret } from "@spry/kube";
 import { type Connection } from "../connection.ts";
+import { refuseMissingNamespace } from "../missing-namespace.ts";
 import { UserError } from "../user-error.ts";
 
 export interface SourceRegistry {
@@ -42,6 +43,7 @@ export async function sourceRegistry(
     { registrySecrets: secrets, remoteRegistrySecrets: secrets, internalRegistrySecrets: secrets },
     namespace,
   );
+  if (!active) await refuseMissingNamespace(client, namespace);
   if (!active)
     throw new UserError(
       `namespace ${namespace} has no registry yet: Secret ${names.registrySecret} does not exist`,

@@ -4,7 +4,9 @@ import path from "node:path";
 import { parseEnv } from "node:util";
 import { environmentOf, type Function, resolveResources } from "@spry/function";
 import { type KubeClient, resources } from "@spry/kube";
+import { dotEnvProblems } from "../dot-env.ts";
 import { functionOf, type Project } from "../project/project.ts";
+import { shownPath } from "../project/shown-path.ts";
 
 export interface EnvironmentOptions {
   namespace: string;
@@ -36,7 +38,8 @@ export async function environmentFor(
   const { namespace, scratch, bin, publisher, modules, inspect } = options;
   const fn = functionOf(project, namespace, { inline: { source: "" } });
   const { above = project.root } = options;
-  const local = { ...readDotEnv(above), ...readDotEnv(project.root) };
+  const roots = new Set([above, project.root]);
+  const local = Object.assign({}, ...[...roots].map((root) => readDotEnv(root, options.report)));
   const own = await resolved(fn, local, options);
   fn.spec.env = Object.entries(own).map(([name, value]) => ({ name, value }));
   const { resources: amounts } = resolveResources(
@@ -64,9 +67,13 @@ export async function environmentFor(
   };
 }
 
-function readDotEnv(root: string): Record<string, string> {
+function readDotEnv(root: string, report: (line: string) => void): Record<string, string> {
   const file = path.join(root, ".env");
-  return existsSync(file) ? (parseEnv(readFileSync(file, "utf8")) as Record<string, string>) : {};
+  if (!existsSync(file)) return {};
+  const text = readFileSync(file, "utf8");
+  for (const { line, message } of dotEnvProblems(text))
+    report(`${shownPath(file)}:${line}: ${message}`);
+  return parseEnv(text) as Record<string, string>;
 }
 
 /** The Function's own variables, with values from Secrets and ConfigMaps. */

@@ -69,7 +69,7 @@ describe("a build", () => {
       {
         kind: "broke",
         message:
-          "build ran out of memory, choose a larger profile in spec.resourceConfiguration.build",
+          "build ran out of memory, its limit is 64Mi: choose a larger profile in spec.resourceConfiguration.build",
       },
     ],
     [

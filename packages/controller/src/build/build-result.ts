@@ -26,7 +26,8 @@ export function buildResult(job: Job, pods: readonly Pod[]): BuildResult {
   const pod = newest(pods.filter((each) => controllerOf(each)?.uid === job.metadata.uid));
   const container = pod && decisiveContainer(pod);
   const end = container?.state?.terminated;
-  if (end) return resultOf(end.exitCode, end.reason, end.message);
+  if (end)
+    return resultOf(end.exitCode, { ...end, memoryLimit: memoryLimitOf(pod, container?.name) });
   const failed = job.status?.conditions?.find(
     ({ type, status }) => type === "Failed" && status === "True",
   );
@@ -66,7 +67,22 @@ const ownSteps: ReadonlySet<string> = new Set([
   names.scriptContainer,
 ]);
 
-function resultOf(exitCode: number, reason = "Error", output = ""): BuildResult {
+function memoryLimitOf(pod: Pod | undefined, name: string | undefined): string | undefined {
+  const { initContainers = [], containers: main = [] } = pod?.spec ?? {};
+  const containers = [...initContainers, ...main];
+  return containers.find((each) => each.name === name)?.resources?.limits?.["memory"];
+}
+
+interface BuildEnd {
+  reason?: string;
+  message?: string;
+  memoryLimit: string | undefined;
+}
+
+function resultOf(
+  exitCode: number,
+  { reason = "Error", message: output = "", memoryLimit }: BuildEnd,
+): BuildResult {
   if (exitCode === buildExitCodes.done) {
     const digest = digestInMessage(output);
     if (digest) return { kind: "succeeded", digest };
@@ -76,8 +92,8 @@ function resultOf(exitCode: number, reason = "Error", output = ""): BuildResult 
     return { kind: "refused", message: tail(output) || "the builder reported no reason" };
   }
   if (reason === "OOMKilled") {
-    const message =
-      "build ran out of memory, choose a larger profile in spec.resourceConfiguration.build";
+    const limit = memoryLimit === undefined ? "" : `, its limit is ${memoryLimit}`;
+    const message = `build ran out of memory${limit}: choose a larger profile in spec.resourceConfiguration.build`;
     return { kind: "broke", message: [message, tail(output)].filter(Boolean).join(": ") };
   }
   return { kind: "broke", message: tail(output) || `${reason}, exit code ${exitCode}` };

@@ -2,7 +2,9 @@ import { type Pod, type PodTemplateSpec } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { podProblem } from "./pod-problem.ts";
 
-const spec = (image: string) => ({ containers: [{ name: "function", image }] });
+const spec = (image: string) => ({
+  containers: [{ name: "function", image, resources: { limits: { memory: "64Mi" } } }],
+});
 const template: PodTemplateSpec = { spec: spec("new") };
 
 function podOf(status: object, more: object = {}, image = "new"): Pod {
@@ -59,15 +61,26 @@ describe("Pods that do not get ready", () => {
       "filled its heap",
       podOf({
         state: {
-          terminated: { exitCode: 134, message: "FATAL ERROR: JavaScript heap out of memory" },
+          terminated: {
+            exitCode: 134,
+            message:
+              "reading\n\n<--- Last few GCs --->\n\n[1:0x1]  9 ms: Mark-Compact 1 MB\nFATAL ERROR: JavaScript heap out of memory\n 1: 0x2 [node]",
+          },
         },
       }),
-      { message: expect.stringContaining("Error (out of memory): FATAL ERROR") },
+      {
+        message: expect.stringMatching(
+          /Error \(out of memory, its limit is 64Mi: choose .*\): reading$/,
+        ),
+      },
     ],
     [
       "was out of memory",
       podOf({ restartCount: 1, state: { terminated: { exitCode: 137, reason: "OOMKilled" } } }),
-      { message: "container function: CrashLoopBackOff (out of memory)" },
+      {
+        message:
+          "container function: CrashLoopBackOff (out of memory, its limit is 64Mi: choose a larger profile in spec.resourceConfiguration.function or in spry.yaml)",
+      },
     ],
     [
       "has no image",

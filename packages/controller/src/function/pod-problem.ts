@@ -16,6 +16,8 @@ export interface PodProblem {
 
 /** A stack begins with its cause: all that a kubelet keeps of a container's last words. */
 const maxWordsLength = 2048;
+/** Where Node.js begins to say that its heap is full; a part of that may be all that is left. */
+const heapDump = /^.*(?:<--- Last few GCs --->|FATAL ERROR: |: Mark-Compact )/m;
 const usualWaits = ["ContainerCreating", "PodInitializing"];
 
 /**
@@ -51,7 +53,7 @@ function problemOf(pod: Pod): PodProblem | undefined {
     return { fatal: true, message: `Pod evicted: ${pod.status.message?.trim() ?? ""}` };
   for (const status of pod.status?.containerStatuses ?? []) {
     if (status.ready) continue;
-    const problem = crashOf(status) ?? waitOf(status);
+    const problem = crashOf(status, pod) ?? waitOf(status);
     if (problem) return problem;
   }
   const message = placementProblem(pod);
@@ -59,17 +61,25 @@ function problemOf(pod: Pod): PodProblem | undefined {
 }
 
 /** A container that ended badly, also while it is being started once more. */
-function crashOf(status: ContainerStatus): PodProblem | undefined {
+function crashOf(status: ContainerStatus, pod: Pod): PodProblem | undefined {
   const end = status.state?.terminated ?? status.lastState?.terminated;
   if (!end || end.exitCode === 0) return undefined;
   const often = status.restartCount > 0 || status.state?.waiting !== undefined;
   const reason = often ? "CrashLoopBackOff" : (end.reason ?? "Error");
   const isOutOfMemory =
     end.reason === "OOMKilled" || (end.message ?? "").includes("heap out of memory");
-  const how = isOutOfMemory ? "out of memory" : `exit code ${end.exitCode}`;
-  const words = tail(end.message ?? "", maxWordsLength);
+  const how = isOutOfMemory ? outOfMemory(pod, status.name) : `exit code ${end.exitCode}`;
+  // What follows is the engine's own dump, in which the code has no place.
+  const [said = ""] = isOutOfMemory ? (end.message ?? "").split(heapDump) : [end.message];
+  const words = tail(said, maxWordsLength);
   const message = `container ${status.name}: ${reason} (${how})${words ? `: ${words}` : ""}`;
   return { fatal: true, isCrash: true, message };
+}
+
+function outOfMemory({ spec }: Pod, name: string): string {
+  const limit = spec?.containers.find((each) => each.name === name)?.resources?.limits?.["memory"];
+  const which = limit === undefined ? "" : `, its limit is ${limit}`;
+  return `out of memory${which}: choose a larger profile in spec.resourceConfiguration.function or in spry.yaml`;
 }
 
 function waitOf(status: ContainerStatus): PodProblem | undefined {

@@ -48,6 +48,7 @@ export function buildPodOf(state: object | undefined, phase = "Running"): Pod {
         },
       ],
     },
+    spec: { containers: [{ name: "executor", resources: { limits: { memory: "64Mi" } } }] },
     status: { phase, ...(state ? { containerStatuses: [{ ...status, state }] } : {}) },
   };
 }

@@ -11,6 +11,7 @@ import { endGracefully, killAfter } from "./container-stop.ts";
 import {
   type ContainerState,
   endInWords,
+  isHeapFull,
   lostState,
   startErrorState,
   terminatedState,
@@ -351,7 +352,8 @@ export class ContainerRun {
       this.#flooded ?? exit.message ?? (await terminationMessage(files, this.spec, exit.exitCode));
     // Nothing has served before it was ready, and an end that was asked for needs no explanation.
     const isFailure = exit.exitCode !== 0 && !this.#stopping;
-    if (isFailure) await this.#explainEnd(exit, files.logFile, wasReady ? ip : undefined);
+    if (isFailure)
+      await this.#explainEnd(exit, message ?? "", { files, ip: wasReady ? ip : undefined });
     if (this.#process !== process) return;
     this.#log?.close();
     this.#process = undefined;
@@ -366,9 +368,13 @@ export class ContainerRun {
   }
 
   /** In the log, where a process that is killed leaves no word. `ip`: of one that has served. */
-  async #explainEnd(exit: ExitStatus, logFile: string, ip: string | undefined): Promise<void> {
-    const how = endInWords(exit, this.spec);
-    const own = exit.reason === "OOMKilled" ? [how] : [];
+  async #explainEnd(
+    exit: ExitStatus,
+    message: string,
+    { files: { logFile }, ip }: { files: RunFiles; ip: string | undefined },
+  ): Promise<void> {
+    const how = endInWords(exit, this.spec, message);
+    const own = exit.reason === "OOMKilled" || isHeapFull(message) ? [how] : [];
     const others = ip === undefined ? undefined : this.#lastWords?.(ip, how);
     const lines = [...own, ...((await others?.catch(() => [])) ?? [])];
     if (lines.length > 0) await appendLines(logFile, lines).catch(() => {});

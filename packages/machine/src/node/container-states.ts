@@ -9,18 +9,24 @@ export function timeOf(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** "the container was killed: it exceeded its memory limit (128Mi)". */
+/** "the container was killed: it exceeded its memory limit (128Mi); …". */
 export function endInWords(
   { exitCode, reason, signal }: ExitStatus,
   { resources }: Container,
+  lastWords = "",
 ): string {
-  const limit = resources?.limits?.["memory"];
-  if (reason === "OOMKilled")
-    return `the container was killed: it exceeded its memory limit${limit ? ` (${limit})` : ""}`;
+  const memory = resources?.limits?.["memory"];
+  const limit = `memory limit${memory ? ` (${memory})` : ""}; a Function has it in spec.resourceConfiguration.function`;
+  if (reason === "OOMKilled") return `the container was killed: it exceeded its ${limit}`;
+  if (isHeapFull(lastWords))
+    return `the container ended: its heap was full, which is a part of its ${limit}`;
   return signal
     ? `the container was ended by ${signal}`
     : `the container ended with exit code ${exitCode}`;
 }
+
+/** Node.js ends itself then, with a dump. */
+export const isHeapFull = (lastWords: string): boolean => lastWords.includes("heap out of memory");
 
 /** A run that has ended, as the Pod's status shows it. */
 export function terminatedState(
