@@ -1,6 +1,7 @@
 /** Program: the `spry` command. */
 import { CommanderError } from "commander";
 import { commandIn, refuseOtherNames, typedCommand } from "./command-line/other-names.ts";
+import { withNameHere } from "./command-line/name-here.ts";
 import { createProgram } from "./command-line/program.ts";
 import { isConnectionLost } from "./connection-lost.ts";
 import { guardOutput } from "./guarded-output.ts";
@@ -16,7 +17,7 @@ try {
   const program = createProgram();
   const args = typedCommand(process.argv.slice(2), program);
   refuseOtherNames(args);
-  await program.parseAsync(args, { from: "user" });
+  await program.parseAsync(await withNameHere(args, program, createProgram), { from: "user" });
 } catch (error) {
   // A text of help, or a mistake in the command line: it has been printed.
   if (error instanceof CommanderError) process.exitCode = error.exitCode;
