@@ -2,7 +2,7 @@
 import { lstatSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { type PlacedFiles } from "@spry/image";
+import { type PlacedFile, type PlacedFiles } from "@spry/image";
 
 /** Entries looked at between two turns of the event loop. */
 const batch = 500;
@@ -16,13 +16,17 @@ export async function writeFileList(
   file: string,
   { placed, before }: { placed?: PlacedFiles | undefined; before?: string | undefined } = {},
 ): Promise<void> {
-  const isKnown = placed?.isWhole === true && before !== undefined;
-  const sizes = await sizesBelow(isKnown ? before : rootDir);
-  if (isKnown) for (const [name, { size }] of placed.files) sizes[name] = size;
+  const known = placed?.isWhole === true ? placed.files : new Map<string, PlacedFile>();
+  const isAll = known.size > 0 && before !== undefined;
+  const sizes = await sizesBelow(isAll ? before : rootDir, known);
+  if (isAll) for (const [name, { size }] of known) sizes[name] = size;
   writeFileSync(file, JSON.stringify(sizes));
 }
 
-async function sizesBelow(root: string): Promise<Record<string, number>> {
+async function sizesBelow(
+  root: string,
+  known: ReadonlyMap<string, PlacedFile>,
+): Promise<Record<string, number>> {
   const sizes: Record<string, number> = {};
   const folders = [""];
   let entries = 0;
@@ -31,7 +35,8 @@ async function sizesBelow(root: string): Promise<Record<string, number>> {
       if (++entries % batch === 0) await turn();
       const name = `${folder}${entry.name}`;
       if (entry.isDirectory()) folders.push(`${name}/`);
-      else if (entry.isFile()) sizes[name] = lstatSync(`${root}/${name}`).size;
+      else if (entry.isFile())
+        sizes[name] = known.get(name)?.size ?? lstatSync(`${root}/${name}`).size;
     }
   }
   return sizes;
