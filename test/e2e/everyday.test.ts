@@ -204,6 +204,8 @@ describe("a mistake is answered in one sentence", () => {
       ["secrets", "import", "s", path.join(dir, "bad.env")],
       "bad.env:3: this line is",
     ],
+    ["a Secret's name", ["secrets", "set", "X", "A=1"], "X is not a valid name of a Secret"],
+    ["labels", ["get", "-l", "==="], "-l === is not a label selector"],
     ["a Secret without keys", ["secrets", "set", "nope", "A-"], "Secret nope not found"],
   ])("%s", async (_name, args, words) => {
     const { code, stderr } = await platform.spry(args);

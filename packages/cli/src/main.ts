@@ -11,13 +11,18 @@ import { UserError } from "./user-error.ts";
 
 endWithLauncher();
 // What runs until it is ended has other work than its output.
-guardOutput(/^(?:up|dev|run|test|debug|dashboard)$/.test(commandIn(process.argv.slice(2))));
+const isLasting = /^(?:up|dev|run|test|debug|dashboard)$/.test(commandIn(process.argv.slice(2)));
+guardOutput(isLasting);
 
 try {
   const program = createProgram();
   const args = typedCommand(process.argv.slice(2), program);
   refuseOtherNames(args);
   await program.parseAsync(await withNameHere(args, program, createProgram), { from: "user" });
+  // Where output cannot be written, that is reported now.
+  await new Promise(setImmediate);
+  // To take everything down in good order takes longer than to end.
+  if (!isLasting && isWritten(process.stdout) && isWritten(process.stderr)) process.exit();
 } catch (error) {
   // A text of help, or a mistake in the command line: it has been printed.
   if (error instanceof CommanderError) process.exitCode = error.exitCode;
@@ -26,6 +31,10 @@ try {
     // Handles that a failed command has left open must not keep the process alive.
     process.exit(1);
   }
+}
+
+function isWritten({ writableLength, writableNeedDrain }: NodeJS.WriteStream): boolean {
+  return writableLength === 0 && !writableNeedDrain;
 }
 
 async function explain(error: unknown): Promise<void> {

@@ -1,6 +1,6 @@
 import { dump } from "js-yaml";
 import { type Function, functions } from "@spry/function";
-import { apiVersionOf, isNotFound } from "@spry/kube";
+import { apiVersionOf, isNotFound, messageOf, parseLabelSelector } from "@spry/kube";
 import { printableJson } from "../printable-json.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
@@ -21,8 +21,20 @@ export interface GetOptions extends GlobalOptions {
 
 type Print = (found: Function[], isOne: boolean) => void;
 
+function checkSelector(text: string | undefined): void {
+  try {
+    if (text !== undefined) parseLabelSelector(text);
+  } catch (error) {
+    throw new UserError(
+      `-l ${text} is not a label selector: ${messageOf(error)}`,
+      "write it as app=shop, or tier!=test,app in (a, b)",
+    );
+  }
+}
+
 /** Prints Functions; with `watch` each of them again whenever it changes. */
 export async function get(given: string | undefined, options: GetOptions): Promise<void> {
+  checkSelector(options.selector);
   const connection = await connect(options);
   const print = printer(options, connection);
   const { client, namespace } = connection;

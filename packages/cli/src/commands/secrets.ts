@@ -68,6 +68,11 @@ async function write(
   values: Readonly<Record<string, string | Buffer | undefined>>,
   options: GlobalOptions,
 ): Promise<void> {
+  if (name.length > 253 || !/^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/.test(name))
+    throw new UserError(
+      `${name || '""'} is not a valid name of a Secret`,
+      "begin with the name, in lower-case letters, digits, hyphens and dots: `spry secrets set my-secret KEY=VALUE`",
+    );
   const { client, namespace } = await connect(options);
   const data: Record<string, string> = {};
   const removed: Record<string, null> = {};
