@@ -1,4 +1,7 @@
 import { createHash } from "node:crypto";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { silentLogger } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { why } from "../../sandbox/oci/testing.ts";
@@ -17,6 +20,21 @@ function rivals(count: number): string[] {
 }
 
 describe.skipIf(why !== "")(`networks of Pods${why}`, () => {
+  test("no line of the rules is a shell's", async () => {
+    const [dataDir = ""] = rivals(1);
+    const network = await PodNetwork.open({ dataDir, log: silentLogger });
+    const file = path.join(mkdtempSync(path.join(tmpdir(), "pod-network-")), "made");
+    try {
+      await expect(network.applyRules(`# rules\nEND\ntouch ${file}`)).rejects.toThrow(
+        "syntax error",
+      );
+      expect(existsSync(file)).toBe(false);
+    } finally {
+      await network.close();
+      rmSync(path.dirname(file), { recursive: true });
+    }
+  });
+
   test("platforms that start at the same time get blocks of their own", async () => {
     const opening = rivals(3).map((dataDir) => PodNetwork.open({ dataDir, log: silentLogger }));
     const opened = await Promise.allSettled(opening);

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { type Logger, messageOf } from "@spry/kube";
@@ -270,9 +270,10 @@ export class PodNetwork {
   }
 }
 
-/** A command that is given these lines. */
+/** A command that is given these lines. Whatever they are, none of them ends the input: what follows would be the shell's. */
 function batch(command: string, lines: readonly string[]): string {
-  return [`${command} <<'END'`, ...lines, "END"].join("\n");
+  const end = `END-${randomBytes(12).toString("hex")}`;
+  return [`${command} <<'${end}'`, ...lines, end].join("\n");
 }
 
 interface Programs {
