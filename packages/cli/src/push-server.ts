@@ -2,11 +2,11 @@
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
 import { createPushWebhook } from "@spry/controller";
-import { type KubeClient, type Logger } from "@spry/kube";
+import { boundConnections, type KubeClient, type Logger } from "@spry/kube";
 import { type Listening, listening } from "./listening.ts";
 
 const requestTimeoutMs = 30_000;
-const maxConnections = 64;
+const connectionLimits = { total: 256, ofAddress: 128 };
 
 export async function startPushServer(options: {
   client: KubeClient;
@@ -37,6 +37,6 @@ export async function startPushServer(options: {
     })().catch(() => outgoing.destroy());
   });
   server.requestTimeout = requestTimeoutMs;
-  server.maxConnections = maxConnections;
+  boundConnections(server, connectionLimits);
   return listening(server, options);
 }

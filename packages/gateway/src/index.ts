@@ -5,7 +5,6 @@ export { type ExposureOptions } from "./exposure/exposure.ts";
 export { type InsideOptions } from "./inside/entrances.ts";
 export { type Listening } from "./http/listening.ts";
 export { type CallAcceptor, callsPath, type WaitingCall } from "./http/waiting-calls.ts";
-export { ConnectionShares } from "./http/connection-shares.ts";
 export { MemoryBudget } from "./request/memory-budget.ts";
 export { postOutside } from "./delivery/post-outside.ts";
 export {

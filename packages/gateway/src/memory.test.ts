@@ -88,15 +88,28 @@ test("a small body that drips has a time limit as a whole", async () => {
   await closing;
 });
 
-test("no address gets all connections", async () => {
+test("no address gets all connections: with requests under way on all of its own, the next one is refused", async () => {
   bench = await startBench({ maxConnectionsOfAddress: 2 });
-  const [first] = [await bench.raw(), await bench.raw()];
+  const answers: (() => void)[] = [];
+  const pod = await bench.pod((_, response) => answers.push(() => response.end()));
+  await bench.service();
+  await bench.endpoints([pod]);
+  const held = [bench.call({}), bench.call({})];
+  await expect.poll(() => answers.length).toBe(2);
   const third = await bench.raw();
   await once(third.resume(), "end");
-  first?.destroy();
-  await new Promise((resolve) => setTimeout(resolve, 50));
-  const fourth = await bench.exchange("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-  expect(fourth).toMatch(/^HTTP\/1.1 404 /);
+  for (const answer of answers) answer();
+  await Promise.all(held);
+});
+
+test("connections that send no request make room for those that do", async () => {
+  bench = await startBench({ maxConnectionsOfAddress: 2 });
+  const first = await bench.raw();
+  await bench.raw();
+  const ended = once(first, "end");
+  const third = await bench.exchange("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+  expect(third).toMatch(/^HTTP\/1.1 404 /);
+  await ended;
 });
 
 test("bodies of calls that may wait count with the others, until they have been accepted", async () => {

@@ -35,7 +35,14 @@ export {
 } from "./metrics/registry.ts";
 export { type LeaderElectionOptions, runAsLeader } from "./leader-election.ts";
 export { type EventNote, EventRecorder, type EventRecorderOptions } from "./event-recorder.ts";
+export {
+  BoundedConnections,
+  boundConnections,
+  type ConnectionLimits,
+  noteRequest,
+} from "./bounded-connections.ts";
 export { MultiMap } from "./multi-map.ts";
+export { bearerToken, isSameSecret } from "./bearer-token.ts";
 export { offerText } from "./shared-texts.ts";
 export { ManualClock } from "./manual-clock.ts";
 export { type PullCredentials, pullCredentials } from "./pull-credentials.ts";

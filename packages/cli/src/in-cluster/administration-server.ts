@@ -2,11 +2,10 @@
 import { type RequestListener } from "node:http";
 import { createServer, type Server } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Socket } from "node:net";
 import { type TLSSocket } from "node:tls";
 import { type FrontProxy, frontProxyIn } from "@spry/eventing";
-import { ConnectionShares } from "@spry/gateway";
 import {
+  boundConnections,
   Informer,
   type KubeClient,
   type Logger,
@@ -18,10 +17,8 @@ import { administrationPort, administrationService } from "../install/administra
 import { type Listening, listening } from "../listening.ts";
 import { certificateIn, type WebhookCertificate } from "./webhook-certificate.ts";
 
-/** The API server keeps few open. */
-const maxConnections = 256;
-/** Of one address: one API server of several, or any Pod, which is not authorized. */
-const maxOfAddress = 64;
+/** The API server keeps few open. Of one address: one API server of several, or any Pod, which is not authorized. */
+const connectionLimits = { total: 256, ofAddress: 64 };
 const handshakeTimeout = 5_000;
 const lookAgainMs = 600_000;
 const retryMs = 5_000;
@@ -109,11 +106,7 @@ export function administrationServer(options: {
 
 /** Every Pod reaches the port: only a client with a certificate of the API server's authority keeps a connection. */
 function bound(server: Server): void {
-  server.maxConnections = maxConnections;
-  const shares = new ConnectionShares(maxOfAddress);
-  server.prependListener("connection", (socket: Socket) => {
-    if (!shares.admit(socket)) socket.destroy();
-  });
+  boundConnections(server, connectionLimits);
   server.prependListener("secureConnection", (socket: TLSSocket) => {
     if (!socket.authorized) socket.destroy();
   });

@@ -6,6 +6,7 @@ import { imagesInUse, imageUses, startRegistryCleaning } from "@spry/controller"
 import { createLogins, createRegistry } from "@spry/image";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
 import { createLogger } from "../logger.ts";
+import { boundRegistry } from "../registry-connections.ts";
 import { tenantsOf } from "../registry-tenants.ts";
 import { startStatusServer } from "../status-server.ts";
 import { installedImages } from "./installed-images.ts";
@@ -40,7 +41,11 @@ void runProgram(log, async (signal) => {
   const repositories = await registry.moveOver(() => imageUses(client));
   if (repositories > 0)
     log.info({ repositories }, "moved images to repositories named after their namespaces");
-  const server = await registry.listen({ host: "0.0.0.0", port: ports.registry });
+  const server = await registry.listen({
+    host: "0.0.0.0",
+    port: ports.registry,
+    bound: boundRegistry,
+  });
   const metrics = { render: () => registry.metrics() };
   const status = await startStatusServer({ port: ports.metrics, isReady: () => true, metrics });
   const config = installedImages(images);

@@ -2,10 +2,9 @@
  * What the registry stores, for the dashboard's Pods alone, which decide what their users may see of it. They show the token
  * that both have (usage-token.ts): network policies are not enforced everywhere.
  */
-import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
 import { type RegistryUsage } from "@spry/function";
-import { type Logger } from "@spry/kube";
+import { bearerToken, boundConnections, isSameSecret, type Logger } from "@spry/kube";
 import { type Listening, listening } from "../listening.ts";
 
 export function startUsageServer(options: {
@@ -33,14 +32,12 @@ export function startUsageServer(options: {
       response.writeHead(503).end();
     });
   });
+  boundConnections(server, { total: 64, ofAddress: 32 });
   return listening(server, { port: options.port });
 }
 
 /** RFC 6750, section 2.1. */
 function isBearer(authorization: string | undefined, token: string | undefined): boolean {
-  const [, given] = /^Bearer ([\w.~+/-]{1,512}=*)$/i.exec(authorization ?? "") ?? [];
-  if (given === undefined || !token) return false;
-  return timingSafeEqual(digest(given), digest(token));
+  const given = bearerToken(authorization);
+  return given !== undefined && Boolean(token) && isSameSecret(given, token ?? "");
 }
-
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();

@@ -1,8 +1,8 @@
 /** The webhooks of a cluster, over HTTPS with a certificate that may be replaced while it serves. */
 import { createServer } from "node:https";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Logger, messageOf } from "@spry/kube";
-import { answerWith } from "../webhook-requests.ts";
+import { boundConnections, type Logger, messageOf } from "@spry/kube";
+import { answerWith, webhookConnections } from "../webhook-requests.ts";
 import { type WebhookCertificate } from "./webhook-certificate.ts";
 
 export interface WebhookServer {
@@ -24,6 +24,7 @@ export function startWebhookServer(options: {
     answerWith(answer),
   );
   server.keepAliveTimeout = 120_000;
+  boundConnections(server, webhookConnections);
   server.on("error", (error) => {
     log.error({ error: messageOf(error) }, "the webhooks' server failed");
     process.exit(1);

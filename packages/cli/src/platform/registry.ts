@@ -11,6 +11,7 @@ import {
 import { type RegistryUsage } from "@spry/function";
 import { createLogins, createRegistry, type Logins } from "@spry/image";
 import { type KubeClient, type Logger } from "@spry/kube";
+import { boundRegistry } from "../registry-connections.ts";
 import { tenantsOf } from "../registry-tenants.ts";
 import { type DataDir, readJson, writeAtomically } from "./data-dir.ts";
 
@@ -61,7 +62,7 @@ export async function openRegistry(
     log.info({ repositories }, "moved images to repositories named after their namespaces");
   return {
     logins,
-    listen: (o) => registry.listen(o),
+    listen: (o) => registry.listen({ ...o, bound: boundRegistry }),
     keepClean(o) {
       current = o.config;
       const clean = registry.clean.bind(registry);

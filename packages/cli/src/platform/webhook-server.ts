@@ -10,10 +10,17 @@ import {
 } from "@spry/controller";
 import { ensureEventingDefinitions, eventingWebhooks } from "@spry/eventing";
 import { ensureDefinitions, exposureWebhooks } from "@spry/exposure";
-import { isNotFound, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
+import {
+  boundConnections,
+  isNotFound,
+  type KubeClient,
+  type KubeObject,
+  type Resource,
+  resources,
+} from "@spry/kube";
 import { listening } from "../listening.ts";
 import { configureServingWebhooks, type ServingWebhooks } from "../serving-webhooks.ts";
-import { answerWith } from "../webhook-requests.ts";
+import { answerWith, webhookConnections } from "../webhook-requests.ts";
 import { type KeyPair } from "./certificates.ts";
 
 export interface WebhookServer {
@@ -49,6 +56,7 @@ export async function startWebhookServer(options: {
     ),
   );
   server.keepAliveTimeout = 120_000;
+  boundConnections(server, webhookConnections);
   const listener = await listening(server, { host: options.host, port: 0 });
   const url = `https://${options.host}:${listener.port}`;
   const location = { caBundle: Buffer.from(options.ca).toString("base64"), url };

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo } from "node:net";
 import { type Duplex } from "node:stream";
-import { type Logger, messageOf, silentLogger } from "@spry/kube";
+import { boundConnections, type Logger, messageOf, silentLogger } from "@spry/kube";
 import { type Access } from "./access.ts";
 import { type ReadGatewayMetrics } from "./function-metrics.ts";
 import { type OidcOptions } from "./oidc.ts";
@@ -50,7 +50,7 @@ export interface Dashboard {
 /** The time in which a request's head must arrive, and the whole request. */
 const headTimeoutMs = 10_000;
 const defaultRequestTimeoutMs = 120_000;
-const maxConnections = 500;
+const connectionLimits = { total: 500, ofAddress: 400 };
 
 /** Opens the port. Its code is loaded with the first request: a platform whose page is never opened does not pay for it. */
 export async function startDashboard(options: DashboardOptions): Promise<Dashboard> {
@@ -77,7 +77,6 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
         });
     },
   );
-  server.maxConnections = maxConnections;
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     app()
@@ -87,6 +86,7 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
         socket.destroy();
       });
   });
+  boundConnections(server, connectionLimits);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, () => {

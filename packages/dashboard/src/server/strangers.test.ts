@@ -140,3 +140,16 @@ describe("a tab", () => {
     await expect.poll(() => tab.messages).toEqual([welcome]);
   });
 });
+
+test("600 connections that send their heads slowly keep no user away", async () => {
+  const port = Number(new URL(dashboard.url).port);
+  const slow = Array.from({ length: 600 }, () => {
+    const socket = connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nHo"));
+    onTestFinished(() => void socket.destroy());
+    return socket.on("error", () => {});
+  });
+  await Promise.all(slow.map((socket) => new Promise((resolve) => socket.once("ready", resolve))));
+  const begin = performance.now();
+  expect((await fetch(`${dashboard.url}/info`)).status).toBe(200);
+  expect(performance.now() - begin).toBeLessThan(2_000);
+});

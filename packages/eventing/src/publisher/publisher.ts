@@ -1,6 +1,6 @@
 import * as http from "node:http";
-import { ConnectionShares, MemoryBudget } from "@spry/gateway";
-import { type Logger, messageOf } from "@spry/kube";
+import { MemoryBudget } from "@spry/gateway";
+import { boundConnections, type Logger, messageOf } from "@spry/kube";
 import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
 import { bounds } from "../bounds.ts";
 import { NotAnEventError } from "../events/cloud-event.ts";
@@ -26,7 +26,6 @@ const keepAliveMs = 65_000;
 /** Accepts events: 204 says that they are durable, each other status that they are not. */
 export function createPublisher(dependencies: PublisherDeps): http.Server {
   const deps = { ...dependencies, budget: new MemoryBudget(bounds.publisherBytes) };
-  const shares = new ConnectionShares(bounds.connectionsOfAddress);
   const server = http.createServer(
     {
       headersTimeout: headTimeoutMs,
@@ -44,10 +43,7 @@ export function createPublisher(dependencies: PublisherDeps): http.Server {
       });
     },
   );
-  server.maxConnections = bounds.connections;
-  server.on("connection", (socket) => {
-    if (!shares.admit(socket)) socket.destroy();
-  });
+  boundConnections(server, { total: bounds.connections, ofAddress: bounds.connectionsOfAddress });
   return server;
 }
 

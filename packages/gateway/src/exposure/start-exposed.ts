@@ -34,7 +34,8 @@ interface Address {
 
 /** From the first byte of a connection to the end of its handshake. */
 const handshakeTimeoutMs = 10_000;
-const maxConnections = 20_000;
+/** Until the end of their handshakes. */
+const connections = { total: 20_000, ofAddress: 10_000 };
 
 /** The hosts of APIRules, their certificates, and the listener for HTTPS. */
 export function startExposed(options: ExposureOptions, deps: ExposedDeps) {
@@ -77,7 +78,7 @@ export function startExposed(options: ExposureOptions, deps: ExposedDeps) {
         accept: (socket) => front.acceptSecure(socket),
         clock,
         handshakeTimeoutMs: options.handshakeTimeoutMs ?? handshakeTimeoutMs,
-        maxConnections,
+        connections,
       });
       const port = await listen(server, { host, port: https.port }).catch((error: unknown) => {
         const isTaken = (error as NodeJS.ErrnoException).code === "EADDRINUSE";

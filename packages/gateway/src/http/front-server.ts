@@ -1,7 +1,7 @@
 import * as http from "node:http";
 import { type Socket } from "node:net";
 import { type TLSSocket } from "node:tls";
-import { messageOf, sleep } from "@spry/kube";
+import { BoundedConnections, messageOf, noteRequest, sleep } from "@spry/kube";
 import { maxHeadBytes } from "../attempt/backend.ts";
 import { type Connection } from "../inside/callers.ts";
 import { type Entrance } from "../inside/entrance.ts";
@@ -28,7 +28,6 @@ import {
   sendErrorResponse,
   withRequestId,
 } from "./error-response.ts";
-import { ConnectionShares } from "./connection-shares.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { createHttp2Server } from "./http2-server.ts";
 import { createProtocolChoice } from "./preface.ts";
@@ -176,7 +175,14 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     if (error || !passage.destination) return reject(passage, error ?? routesUnknown);
     await new Exchange(deps, passage, passage.destination).run();
   };
+  const connections = new BoundedConnections({
+    total: maxConnections,
+    ofAddress: options.maxConnectionsOfAddress,
+  });
   const guarded = (...[request, response, upgrade]: Parameters<typeof handle>) => {
+    const connection = request.connectionSocket ?? request.socket;
+    if (upgrade) connections.began(connection);
+    else noteRequest(connections, request, response, connection);
     handle(request, response, upgrade).catch((error: unknown) => {
       const host = printable(request.headers.host ?? "");
       log.error({ host, error: messageOf(error) }, "handling a request");
@@ -198,7 +204,6 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
   });
   // Their size is the bound, not their number.
   server.maxHeadersCount = 0;
-  server.maxConnections = maxConnections;
   // Neither side reads or writes.
   server.timeout = idleTimeoutMs;
   const second = createHttp2Server({
@@ -209,7 +214,6 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     maxRequests: maxConnections,
     maxRequestsOfAddress: options.maxConnectionsOfAddress,
   });
-  const shares = new ConnectionShares(options.maxConnectionsOfAddress);
   // What the server does with a connection comes after it is known that it is one of HTTP/1.1.
   const [acceptFirst] = server.listeners("connection") as [(socket: Socket) => void];
   server.removeAllListeners("connection");
@@ -222,7 +226,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     headTimeoutMs,
   );
   server.on("connection", (socket: Socket) => {
-    if (!entrances.has(socket) && !shares.admit(socket)) socket.destroy();
+    if (!entrances.has(socket) && !connections.admit(socket)) socket.destroy();
     else if ("encrypted" in socket) acceptFirst.call(server, socket);
     else choose(socket);
   });
@@ -258,7 +262,7 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     },
     acceptSecure(socket) {
       if (socket.alpnProtocol !== "h2") server.emit("connection", socket);
-      else if (shares.admit(socket)) second.accept(socket);
+      else if (connections.admit(socket)) second.accept(socket);
       else socket.destroy();
     },
     accept(socket, entrance) {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type Socket } from "node:net";
 import * as tls from "node:tls";
-import { type Clock } from "@spry/kube";
+import { BoundedConnections, type Clock, type ConnectionLimits } from "@spry/kube";
 import { tlsSettings } from "./certificates.ts";
 
 export interface TlsServerOptions {
@@ -11,7 +11,7 @@ export interface TlsServerOptions {
   accept: (socket: tls.TLSSocket) => void;
   clock: Clock;
   handshakeTimeoutMs: number;
-  maxConnections: number;
+  connections: ConnectionLimits;
 }
 
 export interface TlsServer {
@@ -41,14 +41,18 @@ export function createTlsServer(options: TlsServerOptions): TlsServer {
     },
   });
   const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
+  // Slow handshakes make room for others; what comes after them is bounded by whom the connection is handed to.
+  const connections = new BoundedConnections(options.connections);
+  server.prependListener("connection", (socket: Socket) => {
+    if (!connections.admit(socket)) return void socket.destroy();
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
   });
-  server.maxConnections = options.maxConnections;
   server.on("secureConnection", (socket) => {
     // A connection that fails is the client's to notice.
     socket.on("error", () => socket.destroy());
+    connections.secured(socket);
+    connections.began(socket);
     accept(socket);
   });
   server.on("tlsClientError", (_error, socket) => socket.destroy());

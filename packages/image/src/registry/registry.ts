@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo } from "node:net";
 import { type RegistryUsage } from "@spry/function";
 import { type Clock, systemClock } from "../clock.ts";
@@ -51,11 +51,19 @@ export interface RegistryOptions {
   clock?: Clock;
 }
 
+export interface RegistryListenOptions {
+  host: string;
+  /** 0 picks a free one. */
+  port: number;
+  /** Sets the limits of its connections; without it, there are none. */
+  bound?: (server: Server) => void;
+}
+
 /** A registry by the OCI distribution specification 1.1, on local disk. */
 export interface Registry {
   /** For a `node:http` server: bodies are streamed both ways. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  listen(o: { host: string; port: number }): Promise<{ port: number; close(): Promise<void> }>;
+  listen(o: RegistryListenOptions): Promise<{ port: number; close(): Promise<void> }>;
   /**
    * Removes images, dependency layers and content that are not needed any more (`RetentionPolicy`). Requests continue
    * meanwhile; it may be killed at any point. One at a time: a call during another shares its result.
@@ -222,7 +230,7 @@ function refuse(
 
 async function listen(
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
-  { host, port }: { host: string; port: number },
+  { host, port, bound }: RegistryListenOptions,
 ): Promise<{ port: number; close(): Promise<void> }> {
   // A large blob over a slow line takes as long as it takes; a silent connection does not.
   const server = createServer(
@@ -230,6 +238,7 @@ async function listen(
     (request, response) => void handle(request, response),
   );
   server.setTimeout(60_000);
+  bound?.(server);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, resolve);
