@@ -100,7 +100,7 @@ async function untilWaiting(platform: Platform, count: number): Promise<void> {
 }
 
 async function figure(platform: Platform, name: string): Promise<number> {
-  const text = await (await fetch(`${platform.endpoints.metrics}/metrics`)).text();
+  const text = await platform.metrics();
   return Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1]);
 }
 

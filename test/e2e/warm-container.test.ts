@@ -41,7 +41,7 @@ describe.skipIf(!isRoot)(
     const atZero = (name: string) => untilZero(platform, name);
 
     async function figure(name: string): Promise<number> {
-      const text = await (await fetch(`${platform.endpoints.metrics}/metrics`)).text();
+      const text = await platform.metrics();
       return Number(new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1] ?? 0);
     }
 

@@ -114,6 +114,14 @@ export class Platform {
     return JSON.parse(readFileSync(path.join(this.dataDir, "endpoints.json"), "utf8"));
   }
 
+  /** The controllers' or the gateway's metrics, read with the token of the data directory. */
+  async metrics(of: "metrics" | "gatewayMetrics" = "metrics"): Promise<string> {
+    const token = readFileSync(path.join(this.dataDir, "metrics.token"), "utf8");
+    const headers = { authorization: `Bearer ${token}` };
+    const response = await fetch(`${this.endpoints[of]}/metrics`, { headers });
+    return response.text();
+  }
+
   get gateway(): URL {
     return new URL(this.endpoints.gateway);
   }

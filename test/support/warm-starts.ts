@@ -8,7 +8,7 @@ const waitMs = 60_000;
 
 /** Of its metrics. */
 export async function figure(platform: Platform, name: string): Promise<number | undefined> {
-  const text = await (await fetch(`${platform.endpoints.metrics}/metrics`)).text();
+  const text = await platform.metrics();
   const value = new RegExp(`^${name} (\\d+)$`, "m").exec(text)?.[1];
   return value === undefined ? undefined : Number(value);
 }

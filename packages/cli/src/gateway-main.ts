@@ -4,14 +4,15 @@ import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
 import { eventingVariable, startGatewayEventing } from "./gateway-eventing.ts";
 import { createLogger } from "./logger.ts";
-import { countsTokenVariable, readCountsToken } from "./platform/counts-token.ts";
 import { systemNamespace } from "./platform/system-objects.ts";
+import { countsTokenVariable, metricsTokenVariable, readToken } from "./platform/token-files.ts";
 
 /**
  * `httpsPort`: with a question mark behind it, another one will do if it is taken; `own`: where Services that are served on demand have
  * their addresses or ports (ADR 0018).
  */
-const [kubeconfig, host = "127.0.0.1", port = "0", httpsPort = "", ...own] = process.argv.slice(2);
+const [kubeconfig, host = "127.0.0.1", port = "0", httpsPort = "", adminPort = "0", ...own] =
+  process.argv.slice(2);
 const log = createLogger({ name: "gateway" });
 
 function report(line: string): void {
@@ -28,8 +29,10 @@ function report(line: string): void {
 try {
   const config = loadKubeconfig(kubeconfig);
   const client = new KubeClient(httpsTransport(config));
-  const tokenFile = process.env[countsTokenVariable];
-  const countsToken = () => (tokenFile ? readCountsToken(tokenFile) : undefined);
+  const tokenIn = (variable: string) => () => {
+    const file = process.env[variable];
+    return file ? readToken(file) : undefined;
+  };
   const exposure = { namespace: systemNamespace, ownCertificates: true, allowLoopback: true };
   const eventingSettings = process.env[eventingVariable];
   const eventing = eventingSettings
@@ -39,7 +42,8 @@ try {
     client,
     log,
     inside: { own },
-    countsToken,
+    countsToken: tokenIn(countsTokenVariable),
+    metricsToken: tokenIn(metricsTokenVariable),
     exposure,
     ...(eventing && { calls: eventing.calls, moreMetrics: eventing.metrics }),
   });
@@ -49,7 +53,7 @@ try {
     port: Number(port),
     ...(https === "" ? {} : { https: { port: Number(https), orFree: orFree !== undefined } }),
   });
-  const admin = await gateway.listenAdmin({ host, port: 0 });
+  const admin = await gateway.listenAdmin({ host, port: Number(adminPort) });
   await gateway.ready;
   const ports = [
     server.port,

@@ -1,7 +1,12 @@
 /** `/healthz`, `/readyz` and `/metrics` over HTTP: for probes and scrapers, never for the public. */
 import { createServer, type RequestListener } from "node:http";
-import { type PrometheusMetrics } from "@spry/kube";
+import { bearerToken, boundConnections, isSameSecret, type PrometheusMetrics } from "@spry/kube";
 import { type Listening, listening } from "./listening.ts";
+
+const headTimeoutMs = 10_000;
+const connectionLimits = { total: 256, ofAddress: 128 };
+const unauthorized =
+  "/metrics needs the header Authorization: Bearer, with the token in the file metrics.token of the data directory";
 
 /** Metrics and health on a port each (docs/compatibility.md#manager); without metrics `/metrics` is 404. */
 export async function startStatusServer(options: {
@@ -12,6 +17,8 @@ export async function startStatusServer(options: {
   /** Names what is stuck; with anything `/healthz` fails. It may take its time. */
   stuck?: () => Promise<string[]>;
   metrics?: Pick<PrometheusMetrics, "render">;
+  /** What clients of `/metrics` have to show (RFC 6750 section 2.1); absent: nothing. */
+  metricsToken?: string;
 }): Promise<Listening> {
   const { stuck = async () => [] } = options;
   const health = async (text: (status: number, body: string) => void) => {
@@ -29,7 +36,17 @@ export async function startStatusServer(options: {
       return options.isReady() ? text(200, "ok") : text(503, "not ready");
     }
     if (pathname !== "/metrics" || !options.metrics) return text(404, "not found");
+    const { metricsToken } = options;
+    if (
+      metricsToken !== undefined &&
+      !isSameSecret(bearerToken(request.headers.authorization) ?? "", metricsToken)
+    ) {
+      response.setHeader("www-authenticate", "Bearer");
+      return text(401, unauthorized);
+    }
     return text(200, options.metrics.render());
   };
-  return listening(createServer(answer), options);
+  const server = createServer({ headersTimeout: headTimeoutMs }, answer);
+  boundConnections(server, connectionLimits);
+  return listening(server, options);
 }

@@ -21,8 +21,8 @@ import { drain, isLoopback, listen, type Listening } from "./http/listening.ts";
 import { type Entrance } from "./inside/entrance.ts";
 import { Entrances, type InsideOptions } from "./inside/entrances.ts";
 import { createAdminServer } from "./metrics/admin-server.ts";
+import { BearerAccess, type TokenSource } from "./metrics/bearer-access.ts";
 import { Counts } from "./metrics/counts.ts";
-import { CountsAccess, type TokenSource } from "./metrics/counts-access.ts";
 import { GatewayMetrics } from "./metrics/gateway-metrics.ts";
 import { MemoryBudget } from "./request/memory-budget.ts";
 import { KnativeRoutes } from "./routing/knative-routes.ts";
@@ -51,6 +51,8 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   inside?: InsideOptions;
   /** What a scaler must know to read the counts; without it, every request is refused. */
   countsToken?: TokenSource;
+  /** What clients of `/metrics` must show; absent: nothing. */
+  metricsToken?: TokenSource;
   /** Accepts requests that may wait (`Prefer: respond-async`). */
   calls?: CallAcceptor;
   /** Rows for `/metrics`, of what else is in the process. */
@@ -217,7 +219,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       };
     },
     async listenAdmin(address) {
-      const access = new CountsAccess(options.countsToken, clock, log);
+      const { countsToken, metricsToken } = options;
+      const access = new BearerAccess(countsToken, clock, log);
+      const metricsAccess = metricsToken && new BearerAccess(metricsToken, clock, log);
       const existing = {
         hasRoute: (key: ObjectKey) => routes.has(key),
         hasRevision: (key: ObjectKey) => sources.revisions.get(key) !== undefined,
@@ -229,6 +233,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         moreMetrics,
         counts,
         access,
+        metricsAccess,
         ready,
         pods,
         broken,

@@ -106,6 +106,8 @@ export function addFunctionCommands(program: Command): void {
   program
     .command("status")
     .description("show the cluster, how many Functions run, and why others do not")
+    .option("--scrape-config", "print how Prometheus reads the metrics of this machine's platform")
+    .option("--data-dir <dir>", "for --scrape-config: its data directory, if not .spry")
     .action(async (_options, command) =>
       (await import("../commands/status.ts")).status(command.optsWithGlobals()),
     );

@@ -38,6 +38,13 @@ export function addPlatformCommands(program: Command): void {
       2,
     )
     .option("--dashboard-port <port>", "port of the dashboard (default: 8081, or a free one)", port)
+    .option("--metrics-port <port>", "port of the controllers' metrics, 0: any free one", port, 0)
+    .option(
+      "--gateway-metrics-port <port>",
+      "port of the gateway's and the events' metrics, 0: any free one",
+      port,
+      0,
+    )
     .option("--open", "open the dashboard in the browser")
     .option("--verify", "check everything in the data directory first (see spry doctor)")
     .option("--no-controller", "leave Functions to a controller and definitions of your own")

@@ -1,12 +1,20 @@
 import { type Function, functions } from "@spry/function";
 import { connect, type GlobalOptions, urlOf } from "../connection.ts";
 import { printable } from "../printable.ts";
+import { scrapeConfig } from "../scrape-config.ts";
 import { shortReason } from "../short-reason.ts";
 import { tableLines } from "../table.ts";
 import { statusWord } from "./get.ts";
 
+export interface StatusOptions extends GlobalOptions {
+  /** Print that instead. */
+  scrapeConfig?: boolean;
+  dataDir?: string;
+}
+
 /** Prints an overview: the cluster, how many Functions in which state, and those that do not run, with the reason. */
-export async function status(options: GlobalOptions): Promise<void> {
+export async function status(options: StatusOptions): Promise<void> {
+  if (options.scrapeConfig) return void process.stdout.write(scrapeConfig(options.dataDir));
   const { client, gateway } = await connect(options);
   const response = await client.raw("GET", "/version");
   const { gitVersion = "" } = (await response.json()) as { gitVersion?: string };

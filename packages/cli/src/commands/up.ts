@@ -32,6 +32,8 @@ export interface UpOptions {
   /** What the registry may hold: a Kubernetes quantity. */
   registryQuota: string;
   dashboardPort?: number;
+  metricsPort: number;
+  gatewayMetricsPort: number;
   sandbox: SandboxKind;
   /** How many warm processes may wait. */
   warm: number;

@@ -8,12 +8,12 @@ import { KubeClient, silentLogger } from "@spry/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { gatewayProgram } from "../programs.ts";
 import { ensureCertificates } from "./certificates.ts";
-import { ensureCountsToken } from "./counts-token.ts";
 import { readJson } from "./data-dir.ts";
 import { endGateway, startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
 import { applySystemObjects } from "./system-objects.ts";
+import { ensureCountsToken, ensureMetricsToken } from "./token-files.ts";
 
 let dir = "";
 let api: ApiServer;
@@ -39,6 +39,8 @@ const start = (config: string) =>
     logFile: path.join(dir, "gateway.log"),
     kubeconfig: config,
     countsTokenFile: ensureCountsToken(dir).file,
+    metricsTokenFile: ensureMetricsToken(dir).file,
+    adminPort: 0,
     host: "127.0.0.1",
     port: 0,
     callerAddresses: ["127.96.0.0/12"],

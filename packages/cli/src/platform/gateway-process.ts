@@ -14,21 +14,24 @@ import { type Logger } from "@spry/kube";
 import { type EventingSettings, eventingVariable } from "../gateway-eventing.ts";
 import { gatewayProgram, nodeOptions } from "../programs.ts";
 import { UserError } from "../user-error.ts";
-import { countsTokenVariable } from "./counts-token.ts";
 import { readJson, writeAtomically } from "./data-dir.ts";
 import { identify, isAlive, type ProcessIdentity, signal } from "./process-identity.ts";
+import { countsTokenVariable, metricsTokenVariable } from "./token-files.ts";
 
 export interface GatewayOptions {
   dataDir: string;
   logFile: string;
   kubeconfig: string;
-  /** What its counts are read with (counts-token.ts). */
+  /** What its counts and its metrics are read with (token-files.ts). */
   countsTokenFile: string;
+  metricsTokenFile: string;
   host: string;
   /** 0 picks a free port. */
   port: number;
   /** The same for HTTPS; `orFree`: another one will do if it is taken. */
   https?: { port: number; orFree: boolean };
+  /** Of its metrics, health and counts; 0 picks a free port. */
+  adminPort: number;
   /** Events, in the same process. */
   eventing?: EventingSettings;
   /** Addresses and blocks at which it listens for callers among the Pods (ADR 0018). */
@@ -45,7 +48,7 @@ export interface GatewayProcess {
   readonly publisherPort: number;
   /** Of the administration of events. */
   readonly eventsPort: number;
-  /** Of `/metrics`, `/healthz` and `/readyz`; another one after the gateway ended unexpectedly. */
+  /** Of `/metrics`, `/healthz` and `/readyz`; unless it is fixed, another one after the gateway ended unexpectedly. */
   readonly adminPort: number;
   /** Ends the gateway after the requests under way, or after a few seconds. */
   stop(): Promise<void>;
@@ -127,8 +130,9 @@ async function adopt(stateFile: string, options: GatewayOptions): Promise<Runnin
     !https || https.orFree || https.port === 0 || https.port === running.httpsPort;
   const isPublisherPort =
     !eventing || eventing.orFree || [0, running.publisherPort].includes(eventing.port);
+  const isAdminPort = [0, running.adminPort].includes(options.adminPort);
   const hasAll = running.httpsPort > 0 && (!eventing || running.publisherPort > 0);
-  if (fits && isPort && isHttpsPort && isPublisherPort && hasAll) return running;
+  if (fits && isPort && isHttpsPort && isPublisherPort && isAdminPort && hasAll) return running;
   await end(running);
   return undefined;
 }
@@ -142,6 +146,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
     options.host,
     String(options.port),
     options.https ? `${options.https.port}${options.https.orFree ? "?" : ""}` : "0",
+    String(options.adminPort),
     ...options.callerAddresses,
   ];
   const child = spawn(process.execPath, args, {
@@ -151,6 +156,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
       PATH: process.env["PATH"],
       NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
       [countsTokenVariable]: options.countsTokenFile,
+      [metricsTokenVariable]: options.metricsTokenFile,
       ...(options.eventing && { [eventingVariable]: JSON.stringify(options.eventing) }),
     },
   });

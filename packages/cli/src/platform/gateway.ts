@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 import path from "node:path";
 import { type Sandbox } from "@spry/machine";
 import { version } from "../version.ts";
-import { type CountsToken } from "./counts-token.ts";
 import { writeAtomically } from "./data-dir.ts";
 import { type Foundation, host } from "./foundation.ts";
 import { callerAddresses } from "./gateway-addressing.ts";
@@ -12,6 +11,7 @@ import { gatewayKubeconfig, kubeconfigFor } from "./kubeconfig.ts";
 import { type PlatformOptions } from "./platform.ts";
 import { occupying } from "./port-in-use.ts";
 import { type Teardown } from "./teardown.ts";
+import { type TokenFile } from "./token-files.ts";
 
 const defaultHttpsPort = 8443;
 const defaultPublisherPort = 8082;
@@ -19,10 +19,16 @@ const defaultPublisherPort = 8082;
 /** Starts the gateway's process, or adopts the one that runs; `teardown` ends it. */
 export async function startGateway(
   options: PlatformOptions,
-  parts: { foundation: Foundation; sandbox: Sandbox; counts: CountsToken; teardown: Teardown },
+  parts: {
+    foundation: Foundation;
+    sandbox: Sandbox;
+    counts: TokenFile;
+    metricsToken: TokenFile;
+    teardown: Teardown;
+  },
 ): Promise<GatewayProcess> {
   const { dataDir, httpsPort, publisherPort, log } = options;
-  const { sandbox, counts, teardown } = parts;
+  const { sandbox, counts, metricsToken, teardown } = parts;
   const { certificates, apiServer } = parts.foundation;
   const kubeconfig = gatewayKubeconfig(dataDir);
   const credentials = { server: apiServer, ca: certificates.ca };
@@ -37,6 +43,8 @@ export async function startGateway(
       logFile: path.join(dataDir.logs, "gateway.log"),
       kubeconfig,
       countsTokenFile: counts.file,
+      metricsTokenFile: metricsToken.file,
+      adminPort: options.gatewayMetricsPort,
       host,
       port,
       https: { port: httpsPort ?? defaultHttpsPort, orFree: httpsPort === undefined },
@@ -54,6 +62,7 @@ export async function startGateway(
         apiServer,
         hashOf(certificates.gateway.cert),
         hashOf(counts.token),
+        hashOf(metricsToken.token),
         hashOf(certificates.events.cert),
         sandbox.hostAddress,
       ].join(" "),

@@ -7,13 +7,18 @@ import { type Foundation, host } from "./foundation.ts";
 import { type GatewayProcess } from "./gateway-process.ts";
 import { type PlatformOptions } from "./platform.ts";
 import { occupying } from "./port-in-use.ts";
+import { type TokenFile } from "./token-files.ts";
 
 /** As the kubeconfig's certificate says, and what authentication adds. */
 const ownerGroups = [...subjects.admin.organisations, "system:authenticated"];
 
 export function openPlatformDashboard(
   options: PlatformOptions,
-  { foundation, gateway }: { foundation: Foundation; gateway: GatewayProcess },
+  {
+    foundation,
+    gateway,
+    metricsToken,
+  }: { foundation: Foundation; gateway: GatewayProcess; metricsToken: TokenFile },
 ): Promise<Dashboard> {
   const { api, apiServer, certificates } = foundation;
   const events = `https://${host}:${gateway.eventsPort}`;
@@ -39,7 +44,9 @@ export function openPlatformDashboard(
       gateway: new URL(`http://localhost:${gateway.port}`),
       registryUsage: () => foundation.registry.usage(),
       // The port changes when the gateway is started again.
-      gatewayMetrics: async () => [await metricsAt(`http://${host}:${gateway.adminPort}/metrics`)],
+      gatewayMetrics: async () => [
+        await metricsAt(`http://${host}:${gateway.adminPort}/metrics`, metricsToken.token),
+      ],
       log: options.log.child({ room: "dashboard" }),
     }),
   );

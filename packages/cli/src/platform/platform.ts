@@ -14,7 +14,6 @@ import { createServingWebhooks } from "../serving-webhooks.ts";
 import { startStatusServer } from "../status-server.ts";
 import { type Certificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
-import { type CountsToken, ensureCountsToken } from "./counts-token.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
 import { ensureDefaultGateway } from "./default-gateway.ts";
 import { type Foundation, host, openFoundation, pullAddress } from "./foundation.ts";
@@ -36,6 +35,7 @@ import { ShippedRuntimes } from "./shipped-runtimes.ts";
 import { ensureSystemImages, type MadeImages, type SystemImages } from "./system-images.ts";
 import { applySystemObjects } from "./system-objects.ts";
 import { Teardown } from "./teardown.ts";
+import { ensureCountsToken, ensureMetricsToken, type TokenFile } from "./token-files.ts";
 import { defineWarmMetrics } from "./warm-metrics.ts";
 import { startWebhookServer, type WebhookServer } from "./webhook-server.ts";
 
@@ -51,6 +51,9 @@ export interface PlatformOptions {
   registryPort: number;
   /** Undefined: 8081, or a free one if that is taken. */
   dashboardPort?: number | undefined;
+  /** Of `/metrics`, `/healthz` and `/readyz` of the controllers, and of the gateway; 0: any free one. */
+  metricsPort: number;
+  gatewayMetricsPort: number;
   /** What the registry may hold, in bytes. */
   registryQuota: number;
   sandbox: SandboxKind;
@@ -104,9 +107,10 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const shipped = new ShippedRuntimes(scratch, log);
     const { sandbox, sentence } = await openNodeSandbox(options, { foundation, shipped, teardown });
     const counts = ensureCountsToken(dataDir.root);
+    const metricsToken = ensureMetricsToken(dataDir.root);
     // The gateway is another process: it starts while everything else here is prepared.
     const startsGateway = applySystemObjects(client, { withDefinitions: options.controller }).then(
-      () => startGateway(options, { foundation, sandbox, counts, teardown }),
+      () => startGateway(options, { foundation, sandbox, counts, metricsToken, teardown }),
     );
     const registry = ownRegistry(foundation);
     const [gateway, images] = await settled(startsGateway, madeImages(options, registry));
@@ -118,13 +122,16 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     defineWarmMetrics(metrics.registry, sandbox);
     const liveness = new Liveness();
     let isReady = false;
-    const status = await startStatusServer({
-      host,
-      port: 0,
-      isReady: () => isReady,
-      stuck: () => liveness.stuck(),
-      metrics,
-    });
+    const status = await occupying("metrics", options.metricsPort, "--metrics-port", (port) =>
+      startStatusServer({
+        host,
+        port,
+        isReady: () => isReady,
+        stuck: () => liveness.stuck(),
+        metrics,
+        metricsToken: metricsToken.token,
+      }),
+    );
     teardown.add(() => status.close());
     const webhook = await openWebhooks(options, { foundation, images, signal: running.signal });
     teardown.add(() => webhook.close());
@@ -162,7 +169,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
     const pushes = await openPushes(options, foundation);
     teardown.add(() => pushes.close());
-    const dashboard = await openPlatformDashboard(options, { foundation, gateway });
+    const dashboard = await openPlatformDashboard(options, { foundation, gateway, metricsToken });
     teardown.add(() => dashboard.close());
     await nodeReady(client);
     isReady = true;
@@ -265,7 +272,7 @@ function openNode(
     sandbox: Sandbox;
     images: MadeImages;
     gateway: GatewayProcess;
-    counts: CountsToken;
+    counts: TokenFile;
   },
 ): MachineNode {
   const { foundation, sandbox, images, gateway, counts } = parts;

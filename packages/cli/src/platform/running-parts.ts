@@ -21,7 +21,6 @@ import { type LeveledLogger } from "../logger.ts";
 import { remarkOwnership } from "../serving-remark.ts";
 import { useConfiguration } from "../use-configuration.ts";
 import { controllerConfig } from "./controller-config.ts";
-import { type CountsToken } from "./counts-token.ts";
 import { type DataDir } from "./data-dir.ts";
 import { type Foundation, host, pullAddress } from "./foundation.ts";
 import { gatewayAddressing } from "./gateway-addressing.ts";
@@ -32,6 +31,7 @@ import { createDigestResolver } from "../image-digests.ts";
 import { announcePublisher } from "./publisher-service.ts";
 import { type SystemImages } from "./system-images.ts";
 import { systemNamespace } from "./system-objects.ts";
+import { type TokenFile } from "./token-files.ts";
 import { type WebhookServer } from "./webhook-server.ts";
 
 export interface RunningParts {
@@ -40,7 +40,7 @@ export interface RunningParts {
   sandbox: Sandbox;
   node: MachineNode;
   gateway: GatewayProcess;
-  counts: CountsToken;
+  counts: TokenFile;
   webhook: WebhookServer;
   images: SystemImages;
   metrics: ReturnType<typeof prometheusMetrics>;

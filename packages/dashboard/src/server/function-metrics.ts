@@ -37,9 +37,12 @@ export async function functionMetrics(
   return metrics;
 }
 
-/** Reads the metrics at a URL; rejects where they cannot be read. */
-export async function metricsAt(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
+/** Reads the metrics at a URL, with the token that it expects, if any; rejects where they cannot be read. */
+export async function metricsAt(url: string, token?: string): Promise<string> {
+  const response = await fetch(url, {
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(timeoutMs),
+  });
   if (!response.ok) throw new Error(`${url} responded with ${response.status}`);
   return response.text();
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { type Socket } from "node:net";
-import { type Clock, type KubeClient, type Logger, type ObjectKey } from "@spry/kube";
-import { isSameText, type TokenSource } from "../metrics/counts-access.ts";
+import { type Clock, isSameSecret, type KubeClient, type Logger, type ObjectKey } from "@spry/kube";
+import { type TokenSource } from "../metrics/bearer-access.ts";
 import { AdmissionLease, type Holder } from "./admission-lease.ts";
 import { Inheritance } from "./inheritance.ts";
 import { type Entry } from "./ledger.ts";
@@ -125,7 +125,7 @@ export class Admission {
   /** Whether that is what other gateways have to show. */
   isToken(given: unknown): boolean {
     const token = this.#token;
-    return token !== undefined && typeof given === "string" && isSameText(given, token);
+    return token !== undefined && typeof given === "string" && isSameSecret(given, token);
   }
 
   /** What a request to the gateway that admits has to show. */

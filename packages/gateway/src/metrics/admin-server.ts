@@ -1,19 +1,20 @@
 import * as http from "node:http";
 import { type Socket } from "node:net";
 import { brokenPath, countsPath, drainedPath } from "@spry/function";
-import { type Clock } from "@spry/kube";
+import { boundConnections, type Clock } from "@spry/kube";
 import { type Admission } from "../admission/admission.ts";
 import { admissionsPath, admissionsProtocol, gatewayHeader } from "../admission/witness.ts";
 import { type PodsInUse } from "../activation/pods-in-use.ts";
 import { type BrokenRequests } from "../attempt/broken-requests.ts";
+import { type BearerAccess } from "./bearer-access.ts";
 import { type Counts, type CountsWriter } from "./counts.ts";
-import { type CountsAccess } from "./counts-access.ts";
 import { type Existing, type GatewayMetrics } from "./gateway-metrics.ts";
 
 /** A scaler that reads so slowly is disconnected. */
 const maxUnreadBytes = 4 * 1024 ** 2;
 /** For a request's whole head. */
 const headTimeoutMs = 5_000;
+const connectionLimits = { total: 2_000, ofAddress: 1_000 };
 /** What programs of this machine call a loopback address, a port aside. */
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
@@ -30,7 +31,9 @@ export interface AdminServerDeps {
   /** Of what else is in the process: in the same format. */
   moreMetrics: (() => string) | undefined;
   counts: Counts;
-  access: CountsAccess;
+  access: BearerAccess;
+  /** Who may read the metrics; absent: every client that reaches the port. */
+  metricsAccess: BearerAccess | undefined;
   ready: Promise<void>;
   pods: PodsInUse;
   broken: Pick<BrokenRequests, "take">;
@@ -61,11 +64,15 @@ export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): h
     };
     if (isLoopback && !loopbackHost.test(headers.host ?? "")) return send(misdirected);
     const pod = podIn(url);
-    if (url !== countsPath && pod === undefined) return send(pageOf(url, deps, isReady));
+    const isPage = url !== countsPath && pod === undefined;
+    const isOpen = isPage && url !== "/metrics";
+    const guard = isPage ? deps.metricsAccess : access;
+    if (isOpen || !guard) return send(pageOf(url, deps, isReady));
     const answer = async () => {
-      const isAllowed = await access.allows(headers.authorization);
+      const isAllowed = await guard.allows(headers.authorization);
       if (response.destroyed) return;
-      if (!isAllowed) return send(unauthorized);
+      if (!isAllowed) return send(isPage ? metricsUnauthorized : unauthorized);
+      if (isPage) return send(pageOf(url, deps, isReady));
       if (pod === undefined) return streamCounts(counts, response);
       if (url.startsWith(brokenPath)) {
         const requests = await deps.broken.take(pod);
@@ -80,6 +87,7 @@ export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): h
     void answer();
   });
   server.on("upgrade", (request, socket: Socket) => void listenToAdmissions(deps, request, socket));
+  boundConnections(server, connectionLimits);
   return server;
 }
 
@@ -113,6 +121,11 @@ const misdirected: Page = {
 const unauthorized: Page = {
   status: 401,
   body: `${countsPath} needs the header Authorization: Bearer, with the token that the platform gives its scaler\n`,
+};
+
+const metricsUnauthorized: Page = {
+  status: 401,
+  body: "/metrics needs the header Authorization: Bearer, with the token in the file metrics.token of the data directory\n",
 };
 
 /** Of `/drained?pod=10.0.0.7`, and of `/broken`. */

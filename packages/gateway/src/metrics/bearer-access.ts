@@ -1,5 +1,4 @@
-import { createHash, timingSafeEqual } from "node:crypto";
-import { type Clock, type Logger, messageOf, sleep } from "@spry/kube";
+import { bearerToken, type Clock, isSameSecret, type Logger, messageOf, sleep } from "@spry/kube";
 
 /** Where the token is kept; asked again when it may have changed. Undefined: there is none yet. */
 export type TokenSource = () => string | undefined | Promise<string | undefined>;
@@ -8,8 +7,8 @@ export type TokenSource = () => string | undefined | Promise<string | undefined>
 const readPauseMs = 1_000;
 const readTimeoutMs = 5_000;
 
-/** The counts may be read by clients with the token (RFC 6750 section 2.1). Without a source, every client is refused. */
-export class CountsAccess {
+/** Admits clients that show the token (RFC 6750 section 2.1). Without a source, every client is refused. */
+export class BearerAccess {
   readonly #source: TokenSource | undefined;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -25,7 +24,7 @@ export class CountsAccess {
 
   /** `authorization` is the request's header. */
   async allows(authorization: string | undefined): Promise<boolean> {
-    const [, given] = /^Bearer ([\w.~+/-]{1,512}=*)$/i.exec(authorization ?? "") ?? [];
+    const given = bearerToken(authorization);
     if (given === undefined) return false;
     if (this.#isToken(given)) return true;
     await this.#refresh();
@@ -33,7 +32,7 @@ export class CountsAccess {
   }
 
   #isToken(given: string): boolean {
-    return this.#token !== undefined && isSameText(given, this.#token);
+    return this.#token !== undefined && isSameSecret(given, this.#token);
   }
 
   #refresh(): Promise<void> | undefined {
@@ -48,17 +47,7 @@ export class CountsAccess {
       // An empty token would admit everyone.
       if (token) this.#token = token;
     } catch (error) {
-      this.#log.warn({ error: messageOf(error) }, "reading the token for counts failed");
+      this.#log.warn({ error: messageOf(error) }, "reading the token of the administration failed");
     }
   }
-}
-
-/** In a time that says nothing about either. */
-export function isSameText(one: string, other: string): boolean {
-  return timingSafeEqual(digest(one), digest(other));
-}
-
-/** Of one length, whatever was given: the comparison says nothing about the token's. */
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }
