@@ -3,10 +3,12 @@
  * is read (`printable`) are escaped, which JSON leaves to the writer (RFC 8259 section 7). JSON.stringify escapes only C0.
  */
 export function printableJson(value: unknown, indent?: number): string {
-  return JSON.stringify(value, undefined, indent).replaceAll(
-    /[\u007F-\u009F\p{Cf}\u2028\u2029]/gu,
-    escaped,
-  );
+  return printableJsonText(JSON.stringify(value, undefined, indent));
+}
+
+/** The same of a text of JSON, which stays as it is otherwise. */
+export function printableJsonText(text: string): string {
+  return text.replaceAll(/[\u007F-\u009F\p{Cf}\u2028\u2029]/gu, escaped);
 }
 
 /** Each of its UTF-16 units. */

@@ -4,6 +4,16 @@
  */
 
 // What travels: objects, kinds, errors.
+export {
+  elementsOf,
+  elementTexts,
+  indentJson,
+  type JsonMember,
+  JsonText,
+  membersOf,
+  memberText,
+  stringifyJson,
+} from "./json-text.ts";
 export { labelKeyProblems, labelValueProblems } from "./label-selector-parser.ts";
 export {
   keyOf,

@@ -1,4 +1,5 @@
-import { printableJson } from "../printable-json.ts";
+import { elementTexts, indentJson, memberText } from "@spry/kube";
+import { printableJsonText } from "../printable-json.ts";
 import { type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
 import { printable } from "../printable.ts";
@@ -21,18 +22,18 @@ export async function list(
   name: string,
   options: GlobalOptions & { output?: string },
 ): Promise<void> {
-  const { ask, namespace } = await connectAdmin(options);
-  const letters: Letter[] = [];
+  const { askText, namespace } = await connectAdmin(options);
+  const texts: string[] = [];
   let after: number | undefined = 0;
   while (after !== undefined) {
-    const page: { items: Letter[]; next?: number } = await ask(
-      "GET",
-      `${pathOf(namespace, name)}?limit=500&after=${after}`,
-    );
-    letters.push(...page.items);
-    after = page.next;
+    const path = `${pathOf(namespace, name)}?limit=500&after=${after}`;
+    const page: string = await askText("GET", path);
+    texts.push(...elementTexts(page, "items"));
+    const next = memberText(page, "next");
+    after = next === undefined ? undefined : Number(next);
   }
-  if (options.output === "json") return console.log(printableJson(letters, 2));
+  if (options.output === "json") return printText(`[${texts.join(",")}]`);
+  const letters = texts.map((text) => JSON.parse(text) as Letter);
   if (letters.length === 0) return console.log(`no dead letters of Subscription ${name}`);
   const rows = letters.map(({ id, buriedAt, attempts, reason, message, event }) => [
     String(id),
@@ -48,10 +49,11 @@ export async function list(
 
 export async function show(name: string, id: string, options: GlobalOptions): Promise<void> {
   if (!/^\d{1,15}$/.test(id)) throw new UserError(`${id} is not the id of a dead letter`);
-  const { ask, namespace } = await connectAdmin(options);
-  const letter = await ask<Letter>("GET", `${pathOf(namespace, name)}/${id}`);
-  console.log(printableJson(letter, 2));
+  const { askText, namespace } = await connectAdmin(options);
+  printText(await askText("GET", `${pathOf(namespace, name)}/${id}`));
 }
+
+const printText = (json: string) => console.log(printableJsonText(indentJson(json, 2)));
 
 export async function move(
   verb: "redrive" | "discard",

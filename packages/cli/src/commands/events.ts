@@ -1,6 +1,8 @@
+import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { printableJson } from "../printable-json.ts";
+import { elementTexts, JsonText, memberText, stringifyJson } from "@spry/kube";
+import { printableJson, printableJsonText } from "../printable-json.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
 import { startCommand } from "../shown-command.ts";
@@ -46,7 +48,7 @@ async function post(url: string, event: object): Promise<void> {
   const response = await fetch(new URL("/publish", url), {
     method: "POST",
     headers: { "content-type": "application/cloudevents+json" },
-    body: JSON.stringify(event),
+    body: stringifyJson(event),
   }).catch((error: unknown) => {
     throw new UserError(
       `the publisher at ${url} cannot be reached`,
@@ -61,14 +63,20 @@ async function post(url: string, event: object): Promise<void> {
     );
 }
 
-/** JSON is sent as JSON, everything else as text. */
+/** JSON is sent as it is written, other text as text, and everything else as bytes. */
 function dataOf(given: string | undefined): object {
   if (given === undefined) return {};
-  const text = given.startsWith("@")
-    ? readFileSync(given === "@-" ? 0 : given.slice(1), "utf8")
-    : given;
+  const bytes = given.startsWith("@")
+    ? readFileSync(given === "@-" ? 0 : given.slice(1))
+    : Buffer.from(given);
+  if (!isUtf8(bytes))
+    return { datacontenttype: "application/octet-stream", data_base64: bytes.toString("base64") };
+  const text = bytes.toString("utf8");
+  // A byte order mark is not part of a JSON text.
+  const json = text.replace(/^\uFEFF/, "").trim();
   try {
-    return { datacontenttype: "application/json", data: JSON.parse(text) as unknown };
+    JSON.parse(json);
+    return { datacontenttype: "application/json", data: new JsonText(json) };
   } catch {
     return { datacontenttype: "text/plain", data: text };
   }
@@ -107,31 +115,27 @@ export interface TailOptions extends GlobalOptions {
   once?: boolean;
 }
 
-interface Tailed {
-  items: { position: number; at: string; event: Record<string, unknown> }[];
-  position: number;
-}
-
 const waitSeconds = 20;
 
 /** Until the process is ended. */
 export async function tail({ after, type, source, once, ...options }: TailOptions): Promise<void> {
-  const { ask } = await connectAdmin(options);
+  const { askText } = await connectAdmin(options);
   let position = once ? (after ?? 0) : after;
   for (;;) {
     const query = new URLSearchParams({ limit: "500" });
     if (position !== undefined) query.set("after", String(position));
     if (!once) query.set("wait", String(waitSeconds));
-    const page = await ask<Tailed>("GET", `/v1/events?${query}`);
-    for (const item of page.items) {
-      const { event } = item;
+    const page = await askText("GET", `/v1/events?${query}`);
+    for (const item of elementTexts(page, "items")) {
+      const { event } = JSON.parse(item) as { event: Record<string, unknown> };
       const isWanted =
         (type === undefined || event["type"] === type) &&
         (source === undefined || event["source"] === source);
-      if (isWanted) console.log(printableJson(item));
+      if (isWanted) console.log(printableJsonText(item));
     }
-    if (once && page.position === (position ?? 0)) return;
-    ({ position } = page);
+    const reached = Number(memberText(page, "position"));
+    if (once && reached === (position ?? 0)) return;
+    position = reached;
   }
 }
 

@@ -1,7 +1,9 @@
+import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { pipeline } from "node:stream/promises";
+import { JsonText, stringifyJson } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { UserError } from "../user-error.ts";
 import { startCommand } from "../shown-command.ts";
@@ -48,7 +50,7 @@ export async function invoke(
   if (options.include) {
     console.log(`HTTP/${response.httpVersion} ${statusCode} ${statusMessage}`);
     for (const [key, value] of Object.entries(response.headers))
-      console.log(`${key}: ${String(value)}`);
+      for (const each of [value].flat()) console.log(`${key}: ${each}`);
     console.log();
   }
   const firstMs = performance.now() - begin;
@@ -97,13 +99,13 @@ function eventOf(
     data === undefined
       ? {}
       : looksLikeJson(data)
-        ? { datacontenttype: "application/json", data: JSON.parse(data.toString()) as unknown }
+        ? { datacontenttype: "application/json", data: new JsonText(data.toString().trim()) }
         : { data_base64: data.toString("base64") };
   const about = { id: randomUUID(), time: new Date().toISOString() };
   return {
     type: "application/cloudevents+json",
     body: Buffer.from(
-      JSON.stringify({ specversion: "1.0", type: event, source, ...about, ...content }),
+      stringifyJson({ specversion: "1.0", type: event, source, ...about, ...content }),
     ),
   };
 }
@@ -120,22 +122,31 @@ function headersOf(
   lines: string[],
   body: Buffer | undefined,
   type?: string,
-): Record<string, string> {
-  const headers: Record<string, string> = {};
+): Record<string, string | string[]> {
+  const headers: Record<string, string | string[]> = {};
   for (const line of lines) {
     const colon = line.indexOf(":");
     if (colon < 1)
       throw new UserError(`${line} is not a valid header`, 'write it as "Name: value"');
-    headers[line.slice(0, colon).trim().toLowerCase()] = line.slice(colon + 1).trim();
+    const name = line.slice(0, colon).trim().toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    const before = headers[name];
+    headers[name] = before === undefined ? value : [before, value].flat();
   }
   if (body) {
-    headers["content-type"] ??= type ?? (looksLikeJson(body) ? "application/json" : "text/plain");
+    headers["content-type"] ??= type ?? typeOf(body);
     headers["content-length"] = String(body.length);
   }
   return headers;
 }
 
+function typeOf(body: Buffer): string {
+  if (looksLikeJson(body)) return "application/json";
+  return isUtf8(body) ? "text/plain" : "application/octet-stream";
+}
+
 function looksLikeJson(body: Buffer): boolean {
+  if (!isUtf8(body)) return false;
   try {
     JSON.parse(body.toString());
     return true;
@@ -149,7 +160,7 @@ function send(
   options: {
     method: string;
     path: string;
-    headers: Record<string, string>;
+    headers: Record<string, string | string[]>;
     body: Buffer | undefined;
   },
 ): Promise<IncomingMessage> {

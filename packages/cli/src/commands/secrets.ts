@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { labels } from "@spry/function";
@@ -107,8 +108,13 @@ function valueIn(text: string): [key: string, value: string | Buffer | undefined
   if (/^[-._a-zA-Z0-9]+-$/.test(text)) return [text.slice(0, -1), undefined];
   const [, key = "", value] = /^([-._a-zA-Z0-9]+)(?:=([^]*))?$/.exec(text) ?? [];
   if (key === "") throw new UserError(`${text.split("=")[0]} is not a key`, "write KEY=VALUE");
-  if (value === undefined) return [key, readFileSync(0, "utf8").replace(/\r?\n$/, "")];
+  if (value === undefined) return [key, fromInput(readFileSync(0))];
   return [key, value.startsWith("@") ? read(value.slice(1)) : value];
+}
+
+/** Of a text without the line end that `echo` adds; other bytes are kept as they are. */
+function fromInput(bytes: Buffer): string | Buffer {
+  return isUtf8(bytes) ? bytes.toString("utf8").replace(/\r?\n$/, "") : bytes;
 }
 
 function read(file: string): Buffer {

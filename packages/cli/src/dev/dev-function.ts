@@ -148,7 +148,8 @@ export class DevFunction {
   sendExample(): Promise<void> {
     return this.#reporting(async () => {
       const event = exampleEvent(this.runner.project?.root ?? this.target.base);
-      this.#output.note(`emitting ${String(event["type"])} from ${String(event["source"])}`);
+      const { type, source } = JSON.parse(event) as Record<string, unknown>;
+      this.#output.note(`emitting ${String(type)} from ${String(source)}`);
       await emit(this.url, event);
     });
   }

@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import path from "node:path";
 import { type FunctionSchedule } from "@spry/function";
+import { JsonText, membersOf, stringifyJson } from "@spry/kube";
 import { printable } from "../printable.ts";
 import { UserError } from "../user-error.ts";
 
@@ -11,10 +12,10 @@ import { UserError } from "../user-error.ts";
 export const eventFile = "event.json";
 const maxBytes = 1024 * 1024;
 
-/** The event of `event.json`, or an example; always with an id and a time of its own. */
-export function exampleEvent(root: string): Record<string, unknown> {
+/** The event of `event.json`, or an example, in the JSON format; always with an id and a time of its own. */
+export function exampleEvent(root: string): string {
   const file = path.join(root, eventFile);
-  let given: Record<string, unknown> = {
+  let given: object = {
     type: "example.event.v1",
     source: "spry-dev",
     datacontenttype: "application/json",
@@ -22,12 +23,13 @@ export function exampleEvent(root: string): Record<string, unknown> {
   };
   if (existsSync(file)) {
     try {
-      given = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
+      given = membersIn(readFileSync(file, "utf8"));
     } catch (error) {
       throw new UserError(`${eventFile} is not valid JSON: ${(error as Error).message}`);
     }
   }
-  return { specversion: "1.0", ...given, id: randomUUID(), time: new Date().toISOString() };
+  const own = { id: randomUUID(), time: new Date().toISOString() };
+  return stringifyJson({ specversion: "1.0", ...given, ...own });
 }
 
 /**
@@ -50,14 +52,26 @@ export async function callOnSchedule(url: string, schedule?: FunctionSchedule): 
 }
 
 /** Sends an event, in structured mode, to an address; returns the response's status. */
-export async function emit(url: string, event: Record<string, unknown>): Promise<number> {
+export async function emit(url: string, event: string): Promise<number> {
   const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/cloudevents+json" },
-    body: JSON.stringify(event),
+    body: event,
   });
   await response.body?.cancel();
   return response.status;
+}
+
+/** Their values as they are written; a byte order mark is not part of a JSON text. */
+function membersIn(file: string): Record<string, JsonText> {
+  const text = file.replace(/^\uFEFF/, "");
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Error("it must be an object");
+  const members = membersOf(text);
+  return Object.fromEntries(
+    members.map(({ name, start, end }) => [name, new JsonText(text.slice(start, end))]),
+  );
 }
 
 /**

@@ -1,4 +1,4 @@
-import { messageOf, transportOrigin } from "@spry/kube";
+import { messageOf, stringifyJson, transportOrigin } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { startCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
@@ -7,6 +7,8 @@ export interface AdminClient {
   namespace: string;
   /** Throws a `UserError` with the response's message. */
   ask: <T>(method: "GET" | "POST", path: string, body?: object) => Promise<T>;
+  /** The response's text, in which users' data is as it was sent. */
+  askText: (method: "GET" | "POST", path: string, body?: object) => Promise<string>;
 }
 
 /**
@@ -19,33 +21,38 @@ const inCluster = "/apis/eventing.spry.io";
 export async function connectAdmin(options: GlobalOptions): Promise<AdminClient> {
   const { events, client, namespace } = await connect(options);
   const base = `${transportOrigin}${events ? "" : inCluster}`;
+  const askText: AdminClient["askText"] = async (method, path, body) => {
+    const request = new Request(`${base}${path}`, {
+      method,
+      ...(body && {
+        body: stringifyJson(body),
+        headers: { "content-type": "application/json" },
+      }),
+    });
+    const response = await (events ?? client.transport)(request).catch((error: unknown) => {
+      if (error instanceof UserError) throw error;
+      throw new UserError(
+        `the administration of events cannot be reached: ${messageOf(error)}`,
+        `is the platform running? \`${startCommand()}\` starts it`,
+      );
+    });
+    const text = await response.text();
+    if (response.ok) return text;
+    const message = messageIn(text);
+    // The API server does not know the API at all, and says so in a text.
+    if (response.status === 404 && message === undefined)
+      throw new UserError(
+        "this cluster has no administration of events",
+        "an installation with eventing.enabled has it",
+      );
+    throw new UserError(message ?? `the administration of events answered ${response.status}`);
+  };
   return {
     namespace,
-    async ask<T>(method: "GET" | "POST", path: string, body?: object): Promise<T> {
-      const request = new Request(`${base}${path}`, {
-        method,
-        ...(body && {
-          body: JSON.stringify(body),
-          headers: { "content-type": "application/json" },
-        }),
-      });
-      const response = await (events ?? client.transport)(request).catch((error: unknown) => {
-        if (error instanceof UserError) throw error;
-        throw new UserError(
-          `the administration of events cannot be reached: ${messageOf(error)}`,
-          `is the platform running? \`${startCommand()}\` starts it`,
-        );
-      });
-      const text = await response.text();
-      if (response.ok) return (text === "" ? undefined : JSON.parse(text)) as T;
-      const message = messageIn(text);
-      // The API server does not know the API at all, and says so in a text.
-      if (response.status === 404 && message === undefined)
-        throw new UserError(
-          "this cluster has no administration of events",
-          "an installation with eventing.enabled has it",
-        );
-      throw new UserError(message ?? `the administration of events answered ${response.status}`);
+    askText,
+    async ask<T>(...request: Parameters<AdminClient["askText"]>): Promise<T> {
+      const text = await askText(...request);
+      return (text === "" ? undefined : JSON.parse(text)) as T;
     },
   };
 }

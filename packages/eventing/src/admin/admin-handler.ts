@@ -1,9 +1,10 @@
 import { type IncomingMessage, type RequestListener } from "node:http";
-import { type KubeClient, type Logger, messageOf } from "@spry/kube";
+import { type KubeClient, type Logger, messageOf, stringifyJson } from "@spry/kube";
 import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
 import { bounds } from "../bounds.ts";
 import { type CallAdministration } from "../calls/administration.ts";
-import { isTooDeep, NotAnEventError, tooDeep } from "../events/cloud-event.ts";
+import { NotAnEventError } from "../events/cloud-event.ts";
+import { textOf } from "../events/http.ts";
 import { type EventingMetrics } from "../metrics.ts";
 import { type EventTraces } from "../tracing/event-traces.ts";
 import { type Access, isAllowed, type User } from "./caller.ts";
@@ -34,6 +35,8 @@ export interface AdminRequest {
   query: URLSearchParams;
   /** Of JSON; an empty object without one. */
   body: Record<string, unknown>;
+  /** The same as it was sent. */
+  text: string;
   signal: AbortSignal;
   metrics: AdminDeps["metrics"];
   traces: EventTraces;
@@ -65,7 +68,7 @@ export function createAdminHandler(deps: AdminDeps): RequestListener {
     const send = (status: number, value?: unknown) => {
       if (response.destroyed || response.headersSent) return;
       // Before the head is sent, so that a value that cannot be serialized, or exceeds a string's length, still becomes an error.
-      const text = value === undefined ? undefined : `${JSON.stringify(value)}\n`;
+      const text = value === undefined ? undefined : `${stringifyJson(value)}\n`;
       const challenge = status === 401 ? { "www-authenticate": "Bearer" } : {};
       response.writeHead(status, {
         "content-type": "application/json",
@@ -134,7 +137,7 @@ async function answer(
     const where = namespace === undefined ? "in the cluster" : `in namespace ${namespace}`;
     throw new Problem(403, `${user.username} may not ${verb} ${resource} ${where}`);
   }
-  const body = method === "POST" ? await bodyOf(request) : {};
+  const { body, text } = method === "POST" ? await bodyOf(request) : { body: {}, text: "{}" };
   const queue = current();
   if (!queue) throw new Problem(503, "the queue is not open yet: retry later");
   if (namespace !== undefined && resource === "calls") await claim?.(queue, namespace);
@@ -146,6 +149,7 @@ async function answer(
     id,
     query,
     body,
+    text,
     signal,
     metrics,
     traces,
@@ -153,7 +157,9 @@ async function answer(
   });
 }
 
-async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
+async function bodyOf(
+  request: IncomingMessage,
+): Promise<{ body: Record<string, unknown>; text: string }> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -162,13 +168,12 @@ async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>
       throw new Problem(413, `the body has more than ${maxBodyBytes} bytes`);
     chunks.push(chunk);
   }
-  if (length === 0) return {};
-  const bytes = Buffer.concat(chunks);
-  if (isTooDeep(bytes)) throw new Problem(400, tooDeep);
+  if (length === 0) return { body: {}, text: "{}" };
+  const text = textOf(Buffer.concat(chunks));
   try {
-    const value: unknown = JSON.parse(bytes.toString("utf8"));
+    const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>;
+      return { body: value as Record<string, unknown>, text };
   } catch {
     // Said below.
   }

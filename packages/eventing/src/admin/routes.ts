@@ -134,8 +134,8 @@ export const routes: readonly AdminRoute[] = [
     path: /^\/v1\/events$/,
     verb: "create",
     resource: "events",
-    async handle({ queue, body, metrics, traces }) {
-      await accept(queue, [fromJson(body)], traces);
+    async handle({ queue, body, text, metrics, traces }) {
+      await accept(queue, [fromJson(body, text)], traces);
       metrics.accepted(1);
     },
   },

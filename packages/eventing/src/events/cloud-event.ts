@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+import { JsonText, membersOf } from "@spry/kube";
 import { bounds } from "../bounds.ts";
 
 /** An event, whatever format it came in: context attributes as strings, data as bytes (CloudEvents 1.0.2). */
@@ -51,6 +53,10 @@ export function checked(event: CloudEvent): CloudEvent {
     // oxlint-disable-next-line no-control-regex -- they are what is looked for
     if (/[\u0000-\u001f\u007f-\u009f]/.test(value))
       problems.push(`${short(name)}: contains control characters`);
+    if (!value.isWellFormed()) problems.push(`${short(name)}: ${unpaired}`);
+    // It becomes a header of the request to the sink, which carries nothing else.
+    if (name === "datacontenttype" && !/^[\x20-\x7e]*$/.test(value))
+      problems.push(`${name}: contains characters outside of ASCII`);
     const length = Buffer.byteLength(value);
     if (length > bounds.attributeBytes)
       problems.push(`${short(name)}: has more than ${bounds.attributeBytes} bytes`);
@@ -66,6 +72,7 @@ export function checked(event: CloudEvent): CloudEvent {
   return event;
 }
 
+const unpaired = "contains a half of a surrogate pair, which UTF-8 cannot encode";
 const short = (text: string) => text.slice(0, 100);
 
 /** Deeper JSON is not read or written as such: `JSON.stringify` overflows the stack where `JSON.parse` does not. */
@@ -91,21 +98,30 @@ export function isTooDeep(json: Uint8Array): boolean {
 
 export const tooDeep = `the body is nested in more than ${maxDepth} levels`;
 
-/** The JSON format (CloudEvents JSON Event Format 1.0.2). Data that is nested too deeply is passed on as bytes. */
+/**
+ * The JSON format (CloudEvents JSON Event Format 1.0.2), for `stringifyJson`: JSON data is a `JsonText`. What is not valid, or nested
+ * too deeply, is base64, as all bytes that are not text.
+ */
 export function toJson({ attributes, data }: CloudEvent): Record<string, unknown> {
   if (data.length === 0) return { ...attributes };
-  const text = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  if (isJson(attributes["datacontenttype"])) {
-    try {
-      if (isTooDeep(data)) throw new Error(tooDeep);
-      return { ...attributes, data: JSON.parse(text.toString("utf8")) as unknown };
-    } catch {
-      // Passed on as bytes, like what is not JSON at all.
-    }
-  } else if (/^text\//i.test(attributes["datacontenttype"] ?? "")) {
-    return { ...attributes, data: text.toString("utf8") };
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  const type = attributes["datacontenttype"];
+  const isText = /^text\//i.test(type ?? "");
+  if ((isText || isJson(type)) && isUtf8(bytes)) {
+    const text = bytes.toString("utf8");
+    if (isText) return { ...attributes, data: text };
+    if (!isTooDeep(data) && isValid(text)) return { ...attributes, data: new JsonText(text) };
   }
-  return { ...attributes, data_base64: text.toString("base64") };
+  return { ...attributes, data_base64: bytes.toString("base64") };
+}
+
+function isValid(json: string): boolean {
+  try {
+    JSON.parse(json);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Also without a type of its own: JSON is the default then. */
@@ -147,39 +163,60 @@ const optional: ReadonlyMap<string, { isGood: (value: string) => boolean; rule: 
 );
 
 /**
- * An event of the JSON format.
+ * An event of the JSON format, whose text begins at `at`: the data is what is written there, byte for byte.
  * @throws NotAnEventError
  */
-export function fromJson(value: unknown): CloudEvent {
+export function fromJson(value: unknown, text: string, at = 0): CloudEvent {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new NotAnEventError("the event is not a JSON object");
-  const { data, data_base64: base64, ...context } = value as Record<string, unknown>;
   const attributes: Record<string, string> = Object.create(null) as Record<string, string>;
-  for (const [name, each] of Object.entries(context)) {
+  const data: { json?: string; base64?: string } = {};
+  const seen = new Set<string>();
+  for (const { name, start, end } of membersOf(text, at)) {
+    if (seen.has(name)) throw new NotAnEventError(`${short(name)}: the member occurs twice`);
+    seen.add(name);
+    const written = text.slice(start, end);
+    if (name === "data") data.json = written;
+    else if (name === "data_base64") data.base64 = written;
     // A member that is null is one that is missing (section 2.2).
-    if (each === null) continue;
-    if (typeof each !== "string" && typeof each !== "boolean" && !Number.isInteger(each))
-      throw new NotAnEventError(`${short(name)}: attributes are strings, integers or booleans`);
-    if (typeof each !== "string" && ownAttributes.has(name))
-      throw new NotAnEventError(`${name}: MUST be a string`);
-    const problem = optional.get(name);
-    if (problem && !problem.isGood(String(each)))
-      throw new NotAnEventError(`${name}: if present, MUST ${problem.rule}`);
-    attributes[name] = String(each);
+    else if (written !== "null") attributes[name] = attributeOf(name, written);
   }
-  const bytes = dataOf(data, base64, attributes);
+  const bytes = dataOf(data, attributes);
   return checked({ attributes: { ...attributes }, data: bytes });
 }
 
-function dataOf(data: unknown, base64: unknown, attributes: Record<string, string>): Uint8Array {
-  if (base64 !== undefined && base64 !== null) {
-    if (typeof base64 !== "string" || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64))
+function attributeOf(name: string, written: string): string {
+  const isText = written.startsWith('"');
+  // An integer as it is written: as a number it would lose digits.
+  if (!isText && !/^(?:true|false|-?(?:0|[1-9]\d*))$/.test(written))
+    throw new NotAnEventError(`${short(name)}: attributes are strings, integers or booleans`);
+  if (!isText && ownAttributes.has(name)) throw new NotAnEventError(`${name}: MUST be a string`);
+  const value = isText ? (JSON.parse(written) as string) : written;
+  const problem = optional.get(name);
+  if (problem && !problem.isGood(value))
+    throw new NotAnEventError(`${name}: if present, MUST ${problem.rule}`);
+  return value;
+}
+
+function dataOf(
+  { json, base64 }: { json?: string; base64?: string },
+  attributes: Record<string, string>,
+): Uint8Array {
+  if (base64 !== undefined && base64 !== "null") {
+    const text: unknown = JSON.parse(base64);
+    const bytes = typeof text === "string" ? Buffer.from(text, "base64") : undefined;
+    // What is not part of an encoding would be left out; padding may be missing.
+    if (bytes?.toString("base64").replace(/=+$/, "") !== String(text).replace(/={1,2}$/, ""))
       throw new NotAnEventError("data_base64: not valid base64");
-    if (data !== undefined) throw new NotAnEventError("data and data_base64 must not both be set");
-    return Buffer.from(base64, "base64");
+    if (json !== undefined) throw new NotAnEventError("data and data_base64 must not both be set");
+    return bytes ?? new Uint8Array();
   }
-  if (data === undefined) return new Uint8Array();
-  if (typeof data === "string" && !isJson(attributes["datacontenttype"])) return Buffer.from(data);
+  if (json === undefined) return new Uint8Array();
+  if (json.startsWith('"') && !isJson(attributes["datacontenttype"])) {
+    const text = JSON.parse(json) as string;
+    if (!text.isWellFormed()) throw new NotAnEventError(`data: ${unpaired}`);
+    return Buffer.from(text);
+  }
   attributes["datacontenttype"] ??= "application/json";
-  return Buffer.from(JSON.stringify(data));
+  return Buffer.from(json);
 }

@@ -1,4 +1,6 @@
+import { isUtf8 } from "node:buffer";
 import { type IncomingHttpHeaders } from "node:http";
+import { elementsOf } from "@spry/kube";
 import { bounds } from "../bounds.ts";
 import {
   checked,
@@ -55,14 +57,16 @@ export function eventsOf(headers: IncomingHttpHeaders, body: Buffer): CloudEvent
       ? event
       : { ...event, attributes: { ...event.attributes, traceparent: trace } };
   if (mode === "binary") return [traced(binaryEvent(headers, body))];
-  const value = parse(body);
-  if (mode === "structured") return [traced(fromJson(value))];
+  const text = textOf(body);
+  const value = parse(text);
+  if (mode === "structured") return [traced(fromJson(value, text))];
   if (!Array.isArray(value)) throw new NotAnEventError("a batch is a JSON array of events");
   if (value.length > bounds.batchEvents)
     throw new NotAnEventError(`a batch has at most ${bounds.batchEvents} events`, 413);
+  const spans = elementsOf(text);
   return value.map((each, index) => {
     try {
-      return traced(fromJson(each));
+      return traced(fromJson(each, text, spans[index]?.start));
     } catch (error) {
       if (!(error instanceof NotAnEventError)) throw error;
       throw new NotAnEventError(`event ${index} of the batch: ${error.message}`, error.status);
@@ -70,10 +74,19 @@ export function eventsOf(headers: IncomingHttpHeaders, body: Buffer): CloudEvent
   });
 }
 
-function parse(body: Buffer): unknown {
+/** Without a byte order mark, which is not part of a JSON text (RFC 8259 section 8.1). */
+export function textOf(body: Buffer): string {
   if (isTooDeep(body)) throw new NotAnEventError(tooDeep);
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)) as unknown;
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    throw new NotAnEventError("the body is not valid JSON in UTF-8");
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
   } catch {
     throw new NotAnEventError("the body is not valid JSON in UTF-8");
   }
@@ -92,7 +105,7 @@ function binaryEvent(headers: IncomingHttpHeaders, body: Buffer): CloudEvent {
 
 /** Values are percent-encoded UTF-8 (section 3.1.3.2). */
 function decoded(value: string): string {
-  const text = value.replace(/^"((?:[^"\\]|\\.)*)"$/, (_, inner: string) =>
+  const text = utf8Of(value).replace(/^"((?:[^"\\]|\\.)*)"$/, (_, inner: string) =>
     inner.replace(/\\(.)/g, "$1"),
   );
   return text.replace(/(?:%[0-9a-f]{2})+/gi, (encoded) => {
@@ -102,6 +115,15 @@ function decoded(value: string): string {
       throw new NotAnEventError("a header's percent-encoding is not valid UTF-8");
     }
   });
+}
+
+/** Some clients send UTF-8 as it is: Node.js takes each byte of a header for a character. */
+function utf8Of(header: string): string {
+  // oxlint-disable-next-line no-control-regex -- ASCII, which is nearly all
+  if (/^[\x00-\x7f]*$/.test(header)) return header;
+  const bytes = Buffer.from(header, "latin1");
+  if (isUtf8(bytes)) return bytes.toString("utf8");
+  throw new NotAnEventError("a header is neither percent-encoded nor valid UTF-8");
 }
 
 /** Headers, names and values by turns, of a request in binary mode; it may be a span of its own of the event's trace. */

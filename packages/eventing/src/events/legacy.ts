@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
+import { memberText } from "@spry/kube";
 import { bounds } from "../bounds.ts";
-import { checked, type CloudEvent, isTooDeep, NotAnEventError, tooDeep } from "./cloud-event.ts";
+import { checked, type CloudEvent, NotAnEventError } from "./cloud-event.ts";
+import { textOf } from "./http.ts";
 
 /** Why a legacy event is refused, in the original's form (kyma-project/eventing-publisher-proxy, `pkg/legacy`). */
 export interface LegacyError {
@@ -24,13 +26,14 @@ export function legacyApplication(path: string): string | undefined {
 /** The event of a legacy request, whose source is the application. */
 export function legacyEvent(application: string, body: Buffer): CloudEvent | LegacyError {
   if (body.length === 0) return badPayload("Bad payload syntax");
-  if (isTooDeep(body)) return badPayload(tooDeep);
+  let written: string;
   let request: Record<string, unknown>;
   try {
-    request = JSON.parse(body.toString("utf8")) as Record<string, unknown>;
+    written = textOf(body);
+    request = JSON.parse(written) as Record<string, unknown>;
     if (typeof request !== "object" || request === null) return badPayload("not a JSON object");
-  } catch {
-    return badPayload("not valid JSON");
+  } catch (error) {
+    return badPayload(error instanceof NotAnEventError ? error.message : "not valid JSON");
   }
   const text = (name: string) => (typeof request[name] === "string" ? request[name] : "");
   const [type, version, time, id] = [
@@ -57,7 +60,7 @@ export function legacyEvent(application: string, body: Buffer): CloudEvent | Leg
     datacontenttype: "application/json",
   };
   try {
-    return checked({ attributes, data: Buffer.from(JSON.stringify(data)) });
+    return checked({ attributes, data: Buffer.from(memberText(written, "data") ?? "") });
   } catch (error) {
     if (error instanceof NotAnEventError) return badPayload(error.message);
     throw error;

@@ -3,6 +3,14 @@ import { asUser } from "./client.ts";
 
 /** With `body` a POST. Rejects with the server's own message. */
 export async function adminJson<T>(path: string, body?: object): Promise<T> {
+  return (await adminAnswer(path, body)).value as T;
+}
+
+/** The same, with the text of the answer, in which users' data is as it was sent. */
+export async function adminAnswer(
+  path: string,
+  body?: object,
+): Promise<{ value: object; text: string }> {
   const response = await asUser(path, {
     ...(body && {
       method: "POST",
@@ -11,8 +19,8 @@ export async function adminJson<T>(path: string, body?: object): Promise<T> {
     }),
   });
   const text = await response.text();
-  const value = parsed(text) as (T & { message?: string }) | undefined;
-  if (response.ok && value !== undefined) return value;
+  const value = parsed(text) as { message?: string } | undefined;
+  if (response.ok && value !== undefined) return { value, text };
   // An API server that does not have it says so in a text.
   if (response.status === 404 && value === undefined)
     throw new Error("this cluster has no administration of events");

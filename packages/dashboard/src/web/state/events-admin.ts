@@ -1,5 +1,6 @@
 /** Subscriptions in the administration of events (docs/contributing/rooms/eventing.md#administration), as the user. */
-import { adminJson as json } from "../api/admin.ts";
+import { elementTexts, indentJson, memberText } from "@spry/kube/browser";
+import { adminAnswer, adminJson as json } from "../api/admin.ts";
 
 /** How far the delivery of a Subscription's events is. */
 export interface QueueState {
@@ -20,6 +21,8 @@ export interface DeadLetter {
   message: string;
   /** The CloudEvent, in the JSON format. */
   event: Record<string, unknown>;
+  /** The same as it was published, in indented lines. */
+  eventText: string;
 }
 
 const base = (namespace: string) =>
@@ -28,14 +31,22 @@ const base = (namespace: string) =>
 export const queueStates = async (namespace: string): Promise<QueueState[]> =>
   (await json<{ items: QueueState[] }>(base(namespace))).items;
 
-export const deadLetters = (
+export async function deadLetters(
   namespace: string,
   name: string,
   after?: number,
-): Promise<{ items: DeadLetter[]; next?: number }> =>
-  json(
-    `${base(namespace)}/${name}/deadletters?limit=50${after === undefined ? "" : `&after=${after}`}`,
-  );
+): Promise<{ items: DeadLetter[]; next?: number }> {
+  const from = after === undefined ? "" : `&after=${after}`;
+  const path = `${base(namespace)}/${name}/deadletters?limit=50${from}`;
+  const { value, text } = await adminAnswer(path);
+  const page = value as { items: DeadLetter[]; next?: number };
+  const texts = elementTexts(text, "items");
+  const items = page.items.map((letter, index) => ({
+    ...letter,
+    eventText: indentJson(memberText(texts[index] ?? "{}", "event") ?? "", 2),
+  }));
+  return { ...page, items };
+}
 
 export const redrive = (
   namespace: string,

@@ -90,7 +90,7 @@ export function DeadLettersDialog({
             </p>
             <details>
               <summary>Event</summary>
-              <pre>{printable(JSON.stringify(letter.event, null, 2))}</pre>
+              <pre>{printable(letter.eventText)}</pre>
             </details>
           </div>
         </section>
