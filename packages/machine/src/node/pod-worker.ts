@@ -83,6 +83,10 @@ export class PodWorker {
   #ended: PodFacts["ended"];
   #volumesWritten = false;
   #retryMs = retryMs;
+  /** The present pass has asked for another one later. */
+  #retries = false;
+  /** When containers that could not be made may be tried again, by name. */
+  readonly #notBefore = new Map<string, number>();
   readonly #passes = new PassLoop(() => this.#passWithRetry());
   readonly #timer: WakeTimer;
   #ending: Promise<void> | undefined;
@@ -153,9 +157,10 @@ export class PodWorker {
 
   async #passWithRetry(): Promise<void> {
     this.#notes.beginPass();
+    this.#retries = false;
     try {
       await this.#pass();
-      this.#retryMs = retryMs;
+      if (!this.#retries) this.#retryMs = retryMs;
     } catch (error) {
       const { log } = this.#options;
       log.warn(
@@ -173,6 +178,7 @@ export class PodWorker {
 
   /** Waits longer each time, until a pass succeeds. */
   #retryLater(): void {
+    this.#retries = true;
     this.#timer.wakeAfter(this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
   }
@@ -265,6 +271,11 @@ export class PodWorker {
       return;
     const delay = container.restartDelay(this.#pod);
     if (delay !== undefined) return this.#timer.wakeAfter(delay);
+    const pauseMs = (this.#notBefore.get(container.name) ?? 0) - this.#options.clock.now();
+    if (pauseMs > 0) {
+      this.#retries = true;
+      return this.#timer.wakeAfter(pauseMs);
+    }
     const image = this.#pulls.imageFor(container);
     if (!image) return this.#timer.wakeAfter(this.#pulls.msUntilRetry(container));
     await this.#start(container, place, image, objects);
@@ -281,6 +292,7 @@ export class PodWorker {
         ...this.#options.place,
         podIp: place.ip,
       });
+      this.#notBefore.delete(container.name);
     } catch (error) {
       const isConfig = error instanceof ContainerConfigError;
       const reason = isConfig ? "CreateContainerConfigError" : "CreateContainerError";
@@ -289,6 +301,8 @@ export class PodWorker {
       container.wait(reason, message);
       if (known?.message !== message) this.#note("Warning", "Failed", `Error: ${message}`);
       // A change of the object that is missing wakes at once; this is for everything else.
+      const { clock } = this.#options;
+      if (!isConfig) this.#notBefore.set(container.name, clock.now() + this.#retryMs);
       this.#retryLater();
     }
   }
