@@ -508,7 +508,7 @@ test("a Pod whose start was under way when the agent died starts after the other
   // A registry that never answers: the agent dies in the middle of the start.
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() =>  silent.close().closeAllConnections());
+  onTestFinished(() => silent.close().closeAllConnections());
   const { port } = silent.address() as AddressInfo;
   registry.mirrors["slow.test"] = { url: `http://127.0.0.1:${port}` };
   const image = await registry.push("app:1", { "app/main.cjs": idle }, command);

@@ -147,7 +147,7 @@ export class PodStarts {
       const note = JSON.parse(readFileSync(this.#fileOf(uid), "utf8")) as StartNote;
       const { pod, deaths, isUnderWay } = note;
       if (typeof pod === "string" && Number.isSafeInteger(deaths) && deaths >= 0)
-        return { pod, deaths, isUnderWay:  isUnderWay };
+        return { pod, deaths, isUnderWay: isUnderWay };
     } catch {
       // The machine went down, or the agent in the middle of writing.
     }
