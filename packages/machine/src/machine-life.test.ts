@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { type AddressInfo } from "node:net";
 import path from "node:path";
 import {
   type Container,
@@ -7,6 +9,7 @@ import {
   type Pod,
   type PodSpec,
   resources,
+  silentLogger,
 } from "@spry/kube";
 import { expect, onTestFinished, test } from "vitest";
 import { readStat } from "./sandbox/processes.ts";
@@ -15,6 +18,7 @@ import {
   eventually,
   HeldWatches,
   podsOf,
+  registryHost,
   startMachine,
   type TestMachine,
 } from "./testing.ts";
@@ -494,4 +498,50 @@ test("a Pod's status is written once per change", async () => {
     "MODIFIED here Running False",
     "MODIFIED here Running True",
   ]);
+});
+
+test("a Pod whose start was under way when the agent died starts after the others, and says why it waits", async () => {
+  const warnings: unknown[] = [];
+  const log = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+  const machine = await startMachine({ log });
+  const { client, registry } = machine;
+  // A registry that never answers: the agent dies in the middle of the start.
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => silent.close().closeAllConnections());
+  const { port } = silent.address() as AddressInfo;
+  registry.mirrors["slow.test"] = { url: `http://127.0.0.1:${port}` };
+  const image = await registry.push("app:1", { "app/main.cjs": idle }, command);
+  const [, reference = ""] = image.split("/app");
+  const create = (name: string, from: string) =>
+    client.create(resources.pods, {
+      metadata: target(name),
+      spec: { containers: [{ name: "main", image: from }] },
+    });
+  const suspect = await create("suspect", `slow.test/app${reference}`);
+  const notes = path.join(machine.dataDir, "starting");
+  const note = path.join(notes, suspect.metadata.uid ?? "");
+  const text = await eventually(() => readFileSync(note, "utf8"));
+  // What a kill leaves: an agent that is stopped takes its notes back.
+  await machine.node.stop({ pods: "leave" });
+  expect(readdirSync(notes)).toEqual([]);
+  writeFileSync(note, text);
+  registry.mirrors["slow.test"] = registry.mirrors[registryHost] as { url: string };
+  await create("other", image);
+  machine.restartNode();
+  const message =
+    "the platform ended while this Pod was being started: it is tried after all others, alone";
+  const pod = (name: string) => client.get(resources.pods, target(name));
+  const stateOf = async (name: string) => (await pod(name)).status?.containerStatuses?.[0]?.state;
+  await eventually(async () =>
+    expect((await stateOf("suspect"))?.waiting).toEqual({ reason: "StartDelayed", message }),
+  );
+  expect(warnings).toContainEqual({
+    pod: "default/suspect",
+    uid: suspect.metadata.uid,
+    deaths: 1,
+  });
+  await eventually(async () => expect((await stateOf("suspect"))?.running).toBeDefined());
+  expect((await stateOf("other"))?.running).toBeDefined();
+  await eventually(() => expect(readdirSync(notes)).toEqual([]));
 });

@@ -16,6 +16,7 @@ import {
   type Clock,
   type Deployment,
   KubeClient,
+  type Logger,
   type Pod,
   resources,
   type Transport,
@@ -24,6 +25,7 @@ import { onTestFinished } from "vitest";
 import { startControllers } from "./controllers/start-controllers.ts";
 import { createNode, type MachineNode, type NodeOptions } from "./node/node.ts";
 import { processSandbox } from "./sandbox/process-sandbox.ts";
+import { type Sandbox } from "./sandbox/sandbox.ts";
 
 /** The registry host that image names of the tests have. */
 export const registryHost = "registry.spry.localhost";
@@ -107,11 +109,15 @@ export async function startMachine(
   options: {
     clock?: Clock;
     measureDisk?: NodeOptions["measureDisk"];
+    /** For all agents of the machine; by default, each has plain processes. */
+    openSandbox?: (dataDir: string) => Promise<Sandbox>;
+    log?: Logger;
     /** What lies between the node and the API server. */
     nodeTransport?: (transport: Transport) => Transport;
   } = {},
 ): Promise<TestMachine> {
-  const { clock, measureDisk, nodeTransport = (transport) => transport } = options;
+  const { clock, measureDisk, log, nodeTransport = (transport) => transport } = options;
+
   const ending = new AbortController();
   const registry = await startRegistry();
   const dataDir = temporaryDirectory();
@@ -120,8 +126,9 @@ export async function startMachine(
   const server = await createApiServer({ dataDir: ":memory:", kubelet });
   const client = new KubeClient(server.transport());
   const work: Promise<void>[] = [];
+  const opened = await options.openSandbox?.(dataDir);
   const startNode = () => {
-    const sandbox = processSandbox({ dataDir });
+    const sandbox = opened ?? processSandbox({ dataDir });
     node = createNode({
       client: client.through(nodeTransport),
       name: "here",
@@ -129,6 +136,7 @@ export async function startMachine(
       sandbox,
       mirrors: registry.mirrors,
       ...(measureDisk && { measureDisk }),
+      ...(log && { log }),
     });
     work.push(node.run(ending.signal));
     return node;

@@ -239,7 +239,7 @@ export class ContainerRun {
       this.#restartAt = undefined;
       this.#imageId = `${(this.spec.image ?? "").replace(/[:@][^/]*$/, "")}@${image.digest}`;
       this.#note("Normal", "Created", `Created container: ${this.name}`);
-      this.#attach(process, files, sandbox, false);
+      this.#attach(process, files, sandbox, { isAdopted: false, hadStarted: false });
       this.#note("Normal", "Started", `Started container ${this.name}`);
       this.#runPostStart(sandbox);
       if (process.hasWaited) await this.#readyInAMoment(process);
@@ -268,7 +268,8 @@ export class ContainerRun {
       this.#lastState = { terminated: known.state.terminated };
     this.#restartCount = run;
     if (known?.imageID) this.#imageId = known.imageID;
-    this.#attach(process, runFilesOf(sandbox.dir, this.name, run), sandbox, hadStarted);
+    const files = runFilesOf(sandbox.dir, this.name, run);
+    this.#attach(process, files, sandbox, { isAdopted: true, hadStarted });
     // It keeps its state until a probe reports otherwise.
     if (hadStarted && known.ready) this.#ready = true;
   }
@@ -277,7 +278,7 @@ export class ContainerRun {
     process: SandboxContainer,
     files: RunFiles,
     sandbox: PodSandbox,
-    hadStarted: boolean,
+    { isAdopted, hadStarted }: { isAdopted: boolean; hadStarted: boolean },
   ): void {
     this.#process = process;
     this.#end = undefined;
@@ -288,7 +289,7 @@ export class ContainerRun {
     this.#state = { running: { startedAt: startedAt } };
     this.#log = new LogFile(files.logFile, this.#clock);
     this.#flooded = undefined;
-    this.#log.open(() => this.#onFlood());
+    this.#log.open(() => this.#onFlood(), { isAdopted });
     this.#probes = new ContainerProbes(
       {
         ip: sandbox.ip,
@@ -348,6 +349,8 @@ export class ContainerRun {
     this.#probes?.stop();
     const wasReady = this.#ready;
     this.#ready = false;
+    // It may have written much in its last moment.
+    await this.#log?.settled();
     const message =
       this.#flooded ?? exit.message ?? (await terminationMessage(files, this.spec, exit.exitCode));
     // Nothing has served before it was ready, and an end that was asked for needs no explanation.

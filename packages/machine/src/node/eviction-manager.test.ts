@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { ManualClock, type Node, type Pod, resources, silentLogger } from "@spry/kube";
@@ -202,6 +203,30 @@ test.each([
   writeFileSync(path.join(volume, "file"), "x".repeat(100_000));
   await manager.checkLimits();
   expect(state.evicted).toEqual(why === undefined ? [] : [`writer: ${why}`]);
+});
+
+test.each([
+  {
+    name: "below directories that are nested too deeply",
+    make: "exec 2>&-; for i in $(seq 25); do mkdir $0; cd $0; done; head -c 1000000 /dev/zero > x",
+    why: "files below directories that are nested too deeply",
+  },
+  {
+    name: "among more files than are counted",
+    make: "mkdir a b; seq 1000 | sed s,^,a/, | xargs touch; for i in $(seq 501); do cp -al a b/$i; done",
+    why: "more than 500000 files",
+  },
+])("a Pod cannot hide what it writes $name", async ({ make, why }) => {
+  const { state, manager, addPod, podDirs } = await watchedDisk();
+  addPod("hiding", 1000);
+  const dir = path.join(podDirs[0] ?? "", "tmp");
+  mkdirSync(dir);
+  execFileSync("sh", ["-c", make, "d".repeat(200)], { cwd: dir });
+  await manager.checkLimits();
+  execFileSync("rm", ["-rf", dir]);
+  expect(state.evicted).toEqual([
+    `hiding: Pod ephemeral local storage has ${why}, which this node cannot count. `,
+  ]);
 });
 
 test("Pods are measured at once when the disk fills fast, and otherwise every ten seconds", async () => {

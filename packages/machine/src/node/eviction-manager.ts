@@ -2,12 +2,12 @@ import path from "node:path";
 import { type Clock, type Logger, messageOf, type Pod, quantityValue } from "@spry/kube";
 import { directoryBytes, type DiskSpace, type MeasureDisk } from "./disk-space.ts";
 import { type ImageStore } from "./images.ts";
-import { exceededStorage, quantity } from "./storage-limits.ts";
+import { exceededStorage, quantity, type WrittenPlaces } from "./storage-limits.ts";
 
 /** A Pod on this machine that can be given up. */
 export interface EvictablePod {
   readonly pod: Pod;
-  readonly sandbox?: { readonly dir: string } | undefined;
+  readonly sandbox?: WrittenPlaces | undefined;
   /** False when it is at its end already. */
   evict(message: string): boolean;
 }
@@ -125,7 +125,7 @@ export class EvictionManager {
     this.#limitsAt = now;
     for (const each of this.#options.pods()) {
       if (!each.sandbox || !isRunning(each.pod)) continue;
-      const why = await exceededStorage(each.pod, each.sandbox.dir);
+      const why = await exceededStorage(each.pod, each.sandbox);
       if (why !== undefined) each.evict(why);
     }
   }
@@ -164,7 +164,9 @@ async function usageOf(evictable: EvictablePod): Promise<Usage> {
     const request = resources?.requests?.["ephemeral-storage"] ?? "0";
     return { name, bytes, request: quantityValue(request) };
   });
-  const bytes = sandbox ? await directoryBytes(sandbox.dir) : 0;
+  const places = sandbox ? [sandbox.dir, ...(sandbox.elsewhere ?? [])] : [];
+  let bytes = 0;
+  for (const place of places) bytes += await directoryBytes(place);
   const all = await Promise.all(parts);
   const asked = all.reduce((sum, { request }) => sum + request, 0);
   return { evictable, bytes, exceeds: bytes > asked, containers: all };

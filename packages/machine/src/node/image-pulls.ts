@@ -24,6 +24,8 @@ export interface ImagePullsOptions {
   clock: Clock;
   note: (type: "Normal" | "Warning", reason: string, message: string) => void;
   wake: () => void;
+  /** Runs work that is part of the Pod's start. */
+  during: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
 /** Gets the images of one Pod's containers, by their pull policies, with kubelet's Events and pauses. */
@@ -99,7 +101,8 @@ export class ImagePulls {
       this.#notePresent(name);
       return present;
     }
-    void this.#get(container, pull, fetch ? undefined : present);
+    const { during } = this.#options;
+    void during(() => this.#get(container, pull, fetch ? undefined : present));
     return undefined;
   }
 

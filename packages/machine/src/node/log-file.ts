@@ -1,17 +1,20 @@
 import {
   closeSync,
+  constants,
   fstatSync,
   ftruncateSync,
   openSync,
   readSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
   watch,
   writeSync,
 } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { type Clock } from "@spry/kube";
+import { PassLoop } from "./pass-loop.ts";
 
 /** `containerLogMaxSize` and `containerLogMaxFiles` of a kubelet. */
 const defaultLimits = { bytes: 10 * 1024 * 1024, files: 5 };
@@ -20,7 +23,14 @@ const defaultFlood = { bytes: 200 * 1024 * 1024, ms: 10_000 };
 export const floodWords = "more than 200 MiB of log within 10 s";
 const maxMarks = 4096;
 const markIntervalMs = 50;
+/** A change that is not reported is seen within this time. */
+const lookMs = 2_000;
 const copyBytes = 256 * 1024;
+/** What is moved within one turn of the event loop. */
+const maxRest = 4 * 1024 * 1024;
+/** So often a rotation follows what is written meanwhile. */
+const maxRounds = 4;
+const noWait = (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 /** A stretch of the log in a file of its own. Offsets count from the oldest byte known at the start. */
 interface Segment {
@@ -33,7 +43,8 @@ interface Segment {
  * The output of one run of a container: written by the container itself, only watched here. When it has grown to 10
  * MiB it is moved to `<file>.1`, which moves to `.2`, and so on to `.4`, the last. The container keeps writing
  * through the same descriptor (O_APPEND), so the file is copied and truncated; a line written in the microseconds
- * between the last read and the truncation is lost. Offsets continue through rotations, so that a reader who follows
+ * between the last read and the truncation is lost. With its descriptor, the container may also extend or shorten the
+ * file: nothing of it is believed longer than a piece takes to be copied. Offsets continue through rotations, so that a reader who follows
  * the log misses nothing. Lines carry no time, so marks record how long the log was at what time.
  */
 export class LogFile {
@@ -46,12 +57,15 @@ export class LogFile {
   #base = 0;
   #marks: { offset: number; at: number }[] = [];
   #stopWatching: () => void = () => {};
+  #cancelLook: () => void = () => {};
   #pending = false;
-  #isRotating = false;
+  readonly #looks = new PassLoop(() => this.#look());
   readonly #flood: typeof defaultFlood;
   #onFlood: () => void = () => {};
-  /** Where the log was when the present count of what is written began. */
-  #counted = { offset: 0, at: Number.NEGATIVE_INFINITY };
+  /** What has been written since a time. */
+  #counted = { bytes: 0, since: Number.NEGATIVE_INFINITY };
+  #sizeBefore = 0;
+  #isFlood = false;
   /** Readers and a rotation's moves take turns. */
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -76,9 +90,13 @@ export class LogFile {
     return `${this.file}.${age}`;
   }
 
-  /** Watches the file (which must exist) until `close`; `onFlood` is called once if it grows too fast. */
-  open(onFlood: () => void = () => {}): void {
+  /**
+   * Watches the file (which must exist) until `close`; `onFlood` is called once if it grows too fast. What an earlier agent's container
+   * has written before does not count for that.
+   */
+  open(onFlood: () => void = () => {}, { isAdopted = false } = {}): void {
     this.#onFlood = onFlood;
+    if (isAdopted) this.#sizeBefore = statSync(this.file, { throwIfNoEntry: false })?.size ?? 0;
     try {
       const watcher = watch(this.file, { persistent: false }, () => this.#onChange());
       watcher.on("error", () => this.close());
@@ -87,15 +105,18 @@ export class LogFile {
       // Out of watches: times are then those of the start and of the end.
     }
     this.#onChange();
+    this.#lookAgain();
   }
 
   close(): void {
     this.#stopWatching();
+    this.#cancelLook();
   }
 
-  /** The offset of the oldest byte that is kept. */
+  /** The offset of the oldest byte that is given to readers: of a file that grew while no agent was there, only the end. */
   get begin(): number {
-    return this.#rotated[0]?.begin ?? this.#base;
+    const { bytes, files } = this.#limits;
+    return Math.max(this.#rotated[0]?.begin ?? this.#base, this.end - (files + 1) * bytes);
   }
 
   /** The offset after the last byte. */
@@ -112,13 +133,14 @@ export class LogFile {
   /** At most `length` bytes from an offset on, or from `begin` if that is later; none at the end. */
   read(offset: number, length: number): Promise<{ begin: number; data: Buffer }> {
     return this.#exclusively(async () => {
-      const begin = Math.max(offset, this.begin);
-      const segment = this.#rotated.find((each) => begin < each.begin + each.length);
+      const from = Math.max(offset, this.begin);
+      const segment = this.#rotated.find((each) => from < each.begin + each.length);
       const at = segment ?? {
         file: this.file,
         begin: this.#base,
         length: Number.POSITIVE_INFINITY,
       };
+      const begin = Math.max(from, at.begin);
       const within = begin - at.begin;
       const size = Math.min(length, at.length - within);
       const data = await readRange(at.file, within, size).catch(() => Buffer.alloc(0));
@@ -135,49 +157,77 @@ export class LogFile {
   #onChange(): void {
     if (this.#pending) return;
     this.#pending = true;
-    void this.#mark().catch(() => {});
+    this.#looks.wake();
     this.#clock.after(markIntervalMs, () => {
       this.#pending = false;
-      void this.#mark().catch(() => {});
+      this.#looks.wake();
     });
   }
 
-  async #mark(): Promise<void> {
-    if (this.#isRotating) return;
-    const { size } = await stat(this.file);
-    const offset = this.#base + size;
-    this.#count(offset);
-    if (offset > (this.#marks.at(-1)?.offset ?? 0))
-      this.#marks.push({ offset, at: this.#clock.now() });
-    // Bounded: every second mark of an old time is as good.
-    if (this.#marks.length > maxMarks) this.#marks = this.#marks.filter((_, i) => i % 2 === 1);
-    if (size > this.#limits.bytes && !this.#isRotating) await this.#rotate(size);
+  /** Also where no change is reported: watches are few, and the container may have used them up. */
+  #lookAgain(): void {
+    this.#cancelLook = this.#clock.after(lookMs, () => {
+      this.#looks.wake();
+      this.#lookAgain();
+    });
   }
 
-  #count(offset: number): void {
-    const now = this.#clock.now();
-    if (now - this.#counted.at > this.#flood.ms) this.#counted = { offset, at: now };
-    if (offset - this.#counted.offset <= this.#flood.bytes) return;
-    this.#counted = { offset: Number.POSITIVE_INFINITY, at: Number.POSITIVE_INFINITY };
-    this.#onFlood();
+  /** Resolves when all that has been written so far is counted, and what is too much of it is gone. */
+  async settled(): Promise<void> {
+    this.#looks.wake();
+    await this.#looks.settled();
   }
 
-  async #rotate(size: number): Promise<void> {
-    this.#isRotating = true;
+  /** One look at what the container has done with its file: it may also have extended or shortened it. */
+  async #look(): Promise<void> {
     try {
-      const cut = await endOfLine(this.file, size);
-      // A file that has grown while no agent was there is not worth more than others.
-      const from = Math.max(0, cut - 2 * this.#limits.bytes);
-      const copy = `${this.file}.new`;
-      await copyRange(this.file, copy, from, cut);
-      await this.#exclusively(() => this.#move(copy, from, cut));
-    } finally {
-      this.#isRotating = false;
+      const { size } = await stat(this.file);
+      this.#count(size);
+      const offset = this.#base + size;
+      if (offset > (this.#marks.at(-1)?.offset ?? 0))
+        this.#marks.push({ offset, at: this.#clock.now() });
+      // Bounded: every second mark of an old time is as good.
+      if (this.#marks.length > maxMarks) this.#marks = this.#marks.filter((_, i) => i % 2 === 1);
+      if (size > this.#limits.bytes) await this.#rotate(size);
+    } catch {
+      // It has been removed, or the disk is full: the next look may see more.
     }
   }
 
+  /** A file that has become shorter was written again from its beginning. */
+  #count(size: number): void {
+    const now = this.#clock.now();
+    const written = size >= this.#sizeBefore ? size - this.#sizeBefore : size;
+    this.#sizeBefore = size;
+    this.#counted.bytes += written;
+    const isFlood = this.#counted.bytes > this.#flood.bytes;
+    // What has come since the last look came before now.
+    if (now - this.#counted.since > this.#flood.ms) this.#counted = { bytes: 0, since: now };
+    if (!isFlood || this.#isFlood) return;
+    this.#isFlood = true;
+    this.#onFlood();
+  }
+
+  /** In pieces, whatever the container does with its file meanwhile. */
+  async #rotate(size: number): Promise<void> {
+    const copy = `${this.file}.new`;
+    const most = 2 * this.#limits.bytes;
+    let cut = await endOfLine(this.file, size);
+    // A file that has grown while no agent was there is not worth more than others.
+    const from = Math.max(0, cut - most);
+    let length = await copyRange(this.file, copy, from, cut, "w");
+    for (let round = 0; round < maxRounds && length === cut - from; round++) {
+      const grown = (await stat(this.file)).size;
+      if (grown - cut <= copyBytes || grown - from > most) break;
+      const next = await endOfLine(this.file, grown);
+      length += await copyRange(this.file, copy, cut, next, "a");
+      cut = next;
+    }
+    await this.#exclusively(() => this.#move(copy, { from, cut, length }));
+  }
+
   /** In one turn of the event loop, because the container keeps writing. */
-  #move(copy: string, from: number, cut: number): void {
+  #move(copy: string, { from, cut, length }: { from: number; cut: number; length: number }): void {
     const { files } = this.#limits;
     rmSync(this.#fileOf(files - 1), { force: true });
     for (const segment of this.#rotated.slice(-(files - 2))) {
@@ -186,22 +236,35 @@ export class LogFile {
       segment.file = this.#fileOf(age);
     }
     renameSync(copy, this.#fileOf(1));
-    const newest = { file: this.#fileOf(1), begin: this.#base + from, length: cut - from };
+    const newest = { file: this.#fileOf(1), begin: this.#base + from, length };
     this.#rotated = [...this.#rotated.slice(-(files - 2)), newest];
-    this.#base += cut;
-    cutBeginning(this.file, cut);
-    this.#marks = this.#marks.filter(({ offset }) => offset >= this.begin);
+    const { removed, left, size } = cutBeginning(this.file, cut);
+    // What came since the last look counts as well.
+    this.#count(size);
+    this.#sizeBefore = left;
+    this.#base += removed;
+    const { begin } = this;
+    this.#marks = this.#marks.filter(({ offset }) => offset >= begin);
   }
 }
 
-/** Removes the first bytes of a file to which a process may be appending. */
-export function cutBeginning(file: string, bytes: number): void {
-  const fd = openSync(file, "a+");
+/**
+ * Removes at least the first bytes of a file to which a process may be appending. Of what is left at most 4 MiB stay, the end: as much
+ * as can be moved in one turn. Returns the file's size before, how much has gone and how much is left.
+ */
+export function cutBeginning(
+  file: string,
+  bytes: number,
+): { size: number; removed: number; left: number } {
+  const fd = openSync(file, constants.O_RDWR | constants.O_APPEND | noWait);
   try {
-    const rest = Buffer.alloc(Math.max(0, fstatSync(fd).size - bytes));
-    const length = readSync(fd, rest, 0, rest.length, bytes);
+    const { size } = assertFile(fstatSync(fd));
+    const removed = Math.max(Math.min(bytes, size), size - maxRest);
+    const rest = Buffer.alloc(size - removed);
+    const left = readSync(fd, rest, 0, rest.length, removed);
     ftruncateSync(fd, 0);
-    writeSync(fd, rest, 0, length);
+    for (let at = 0; at < left;) at += writeSync(fd, rest, at, left - at);
+    return { size, removed, left };
   } finally {
     closeSync(fd);
   }
@@ -214,25 +277,46 @@ async function endOfLine(file: string, size: number): Promise<number> {
   return newline < 0 ? size : start + newline + 1;
 }
 
-async function copyRange(from: string, to: string, begin: number, end: number): Promise<void> {
-  const handle = await open(to, "w", 0o600);
+/** Returns how many bytes were there to be copied. */
+async function copyRange(
+  from: string,
+  to: string,
+  begin: number,
+  end: number,
+  how: "w" | "a",
+): Promise<number> {
+  const handle = await open(to, how, 0o600);
+  let copied = 0;
   try {
-    for (let at = begin; at < end; at += copyBytes)
-      await handle.appendFile(await readRange(from, at, Math.min(copyBytes, end - at)));
+    while (begin + copied < end) {
+      const wanted = Math.min(copyBytes, end - begin - copied);
+      const piece = await readRange(from, begin + copied, wanted);
+      await handle.appendFile(piece);
+      copied += piece.length;
+      if (piece.length < wanted) break;
+    }
+    return copied;
   } finally {
     await handle.close();
   }
 }
 
+/** Where containers are not kept apart, one may have put something else in the place of its log. */
 async function readRange(file: string, start: number, length: number): Promise<Buffer> {
-  const handle = await open(file, "r");
+  const handle = await open(file, constants.O_RDONLY | noWait);
   try {
+    assertFile(await handle.stat());
     const buffer = Buffer.alloc(Math.max(0, length));
     const { bytesRead } = await handle.read(buffer, 0, buffer.length, start);
     return buffer.subarray(0, bytesRead);
   } finally {
     await handle.close();
   }
+}
+
+function assertFile<T extends Stats>(stats: T): T {
+  if (!stats.isFile()) throw new Error("it is not a regular file");
+  return stats;
 }
 
 /** The beginning of a file, however long it is. */
@@ -252,7 +336,8 @@ export async function appendLines(file: string, lines: readonly string[]): Promi
   const { size } = await stat(file);
   const last = (await readRange(file, Math.max(0, size - 1), 1)).toString();
   const begin = last === "" || last === "\n" ? "" : "\n";
-  const handle = await open(file, "a", 0o600);
+  const { O_WRONLY, O_APPEND, O_CREAT } = constants;
+  const handle = await open(file, O_WRONLY | O_APPEND | O_CREAT | noWait, 0o600);
   try {
     await handle.appendFile(`${begin}${lines.join("\n")}\n`);
   } finally {

@@ -32,6 +32,7 @@ import {
   renewLease,
 } from "./node-object.ts";
 import { imagesNamedBy } from "./named-images.ts";
+import { PodStarts } from "./pod-starts.ts";
 import { PodWorker } from "./pod-worker.ts";
 import { podRefersTo } from "./volumes.ts";
 
@@ -89,6 +90,7 @@ class NodeAgent implements MachineNode {
   readonly #images: ImageStore;
   readonly #evictions: EvictionManager;
   readonly #events: EventRecorder;
+  readonly #starts: PodStarts;
   readonly #pods: Informer<Pod>;
   readonly #cluster: ClusterWatch;
   /** By uid: a Pod made again under its name is another one, and both may be here for a while. */
@@ -124,6 +126,7 @@ class NodeAgent implements MachineNode {
       clock,
       log,
     });
+    this.#starts = new PodStarts({ dir: path.resolve(dataDir, "starting"), clock, log });
     this.#events = new EventRecorder({ client, component: "kubelet", host: name, clock, log });
     this.#pods = new Informer(client, resources.pods, {
       fieldSelector: `spec.nodeName=${name}`,
@@ -155,17 +158,20 @@ class NodeAgent implements MachineNode {
   async run(signal: AbortSignal): Promise<void> {
     const { client, name, clock } = this.#options;
     const end = AbortSignal.any([signal, this.#ending.signal]);
+    this.#starts.open();
     await this.#images.open();
     if (end.aborted) return;
     const recovered = new Map((await this.#recover()).map((pod) => [pod.uid, pod]));
     void this.#pods.run(end);
     await Promise.race([this.#pods.synced, aborted(end)]);
     if (end.aborted) return;
+    this.#starts.begun();
     this.#pods.onChange(({ type, object }) => {
       if (type === "deleted") this.#removed(object);
       else this.#put(object, recovered.get(object.metadata.uid ?? ""));
     });
     this.#hasTakenOver = true;
+    this.#starts.keepOnly((uid) => this.#workers.has(uid));
     // At the same moment: a Pod that goes now is either a worker's, or one of these.
     const strangers = [...recovered.values()].filter(({ uid }) => !this.#workers.has(uid));
     recovered.clear();
@@ -224,6 +230,7 @@ class NodeAgent implements MachineNode {
       sandbox,
       images: this.#images,
       events: this.#events,
+      starts: this.#starts,
       clock,
       log,
       place: {
@@ -238,6 +245,7 @@ class NodeAgent implements MachineNode {
       onPlaced: () => this.#cluster.placed(pod.metadata.namespace ?? ""),
       onEnd: () => {
         this.#workers.delete(uid);
+        this.#starts.forget(uid);
         this.#cluster.changed();
         // Not after the informer has said that it is gone.
         if (this.#pods.get(keyOf(pod))?.metadata.uid === uid) this.#done.add(uid);
@@ -332,6 +340,7 @@ class NodeAgent implements MachineNode {
     if (this.#ending.signal.aborted) return;
     const { client, name, clock, log, sandbox } = this.#options;
     this.#ending.abort();
+    this.#starts.release();
     const workers = [...this.#workers.values()];
     if (pods === "leave") for (const worker of workers) worker.release();
     else await Promise.all([this.#stopAll(workers), this.#stopLeft()]);

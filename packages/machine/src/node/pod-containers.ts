@@ -38,6 +38,10 @@ export class PodContainers {
     return more.length === 0 ? container : undefined;
   }
 
+  get areAllRunning(): boolean {
+    return this.#all.every(({ isRunning }) => isRunning);
+  }
+
   get isAnyRunning(): boolean {
     return this.#all.some(({ isRunning }) => isRunning);
   }

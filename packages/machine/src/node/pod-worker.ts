@@ -27,6 +27,7 @@ import { ImagePulls } from "./image-pulls.ts";
 import { type ImageStore } from "./images.ts";
 import { mergeConditions, type PodFacts, podStatus } from "./pod-status.ts";
 import { PassLoop } from "./pass-loop.ts";
+import { type PodStarts } from "./pod-starts.ts";
 import { PodContainers } from "./pod-containers.ts";
 import { PodNotes } from "./pod-notes.ts";
 import { PodTokens } from "./pod-tokens.ts";
@@ -39,6 +40,7 @@ export interface PodWorkerOptions {
   sandbox: Sandbox;
   images: ImageStore;
   events: EventRecorder;
+  starts: PodStarts;
   clock: Clock;
   log: Logger;
   place: Omit<PodPlace, "podIp">;
@@ -83,6 +85,12 @@ export class PodWorker {
   #ended: PodFacts["ended"];
   #volumesWritten = false;
   #retryMs = retryMs;
+  /** The present pass has asked for another one later. */
+  #retries = false;
+  /** What the Pod's status says while others come first. */
+  #heldBack: string | undefined;
+  /** When containers that could not be made may be tried again, by name. */
+  readonly #notBefore = new Map<string, number>();
   readonly #passes = new PassLoop(() => this.#passWithRetry());
   readonly #timer: WakeTimer;
   #ending: Promise<void> | undefined;
@@ -106,7 +114,8 @@ export class PodWorker {
       return (await client.get(resources.namespaces, { name })).metadata.uid ?? "";
     };
     const from = { images, credentials, namespaceUid };
-    this.#pulls = new ImagePulls({ ...from, sandbox, clock, note, wake });
+    const during = <T>(work: () => Promise<T>) => this.#noted(work);
+    this.#pulls = new ImagePulls({ ...from, sandbox, clock, note, wake, during });
     const lastWords = (ip: string, how: string) => options.lastWords?.(this.#pod, ip, how);
     this.#containers = new PodContainers(pod, { clock, wake, note, lastWords });
     for (const container of this.#containers)
@@ -153,9 +162,10 @@ export class PodWorker {
 
   async #passWithRetry(): Promise<void> {
     this.#notes.beginPass();
+    this.#retries = false;
     try {
       await this.#pass();
-      this.#retryMs = retryMs;
+      if (!this.#retries) this.#retryMs = retryMs;
     } catch (error) {
       const { log } = this.#options;
       log.warn(
@@ -173,6 +183,7 @@ export class PodWorker {
 
   /** Waits longer each time, until a pass succeeds. */
   #retryLater(): void {
+    this.#retries = true;
     this.#timer.wakeAfter(this.#retryMs);
     this.#retryMs = Math.min(this.#retryMs * 2, lastRetryMs);
   }
@@ -216,6 +227,49 @@ export class PodWorker {
 
   /** Starts what is to run now. */
   async #advance(): Promise<void> {
+    const isDone = this.#place !== undefined && this.#containers.areAllRunning;
+    if (isDone) return this.#advanceNow();
+    if (this.#isHeldBack()) return;
+    await this.#noted(() => this.#advanceNow());
+  }
+
+  /** An earlier agent may have ended because of this Pod: others come first. */
+  #isHeldBack(): boolean {
+    const suspicion = this.#containers.isAnyRunning
+      ? undefined
+      : this.#options.starts.suspicion(this.#pod.metadata.uid ?? "");
+    if (!suspicion) {
+      if (this.#heldBack !== undefined) this.#setWaiting("ContainerCreating");
+      this.#heldBack = undefined;
+      return false;
+    }
+    const { message, ms } = suspicion;
+    const isNew = this.#heldBack !== message;
+    this.#heldBack = message;
+    if (isNew) this.#note("Warning", "StartDelayed", message);
+    this.#setWaiting("StartDelayed", message);
+    this.#timer.wakeAfter(ms);
+    return true;
+  }
+
+  #setWaiting(reason: string, message?: string): void {
+    for (const container of this.#containers.nextToRun())
+      if (!container.isRunning) container.wait(reason, message);
+  }
+
+  /** The work is part of the Pod's start: if it ends the agent, the next one knows it. */
+  async #noted<T>(work: () => Promise<T>): Promise<T> {
+    const { starts } = this.#options;
+    const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
+    starts.begin(uid, `${namespace}/${name}`);
+    try {
+      return await work();
+    } finally {
+      starts.end(uid);
+    }
+  }
+
+  async #advanceNow(): Promise<void> {
     const { client, sandbox } = this.#options;
     const { uid = "", namespace = "", name = "" } = this.#pod.metadata;
     if (!this.#place) {
@@ -265,6 +319,11 @@ export class PodWorker {
       return;
     const delay = container.restartDelay(this.#pod);
     if (delay !== undefined) return this.#timer.wakeAfter(delay);
+    const pauseMs = (this.#notBefore.get(container.name) ?? 0) - this.#options.clock.now();
+    if (pauseMs > 0) {
+      this.#retries = true;
+      return this.#timer.wakeAfter(pauseMs);
+    }
     const image = this.#pulls.imageFor(container);
     if (!image) return this.#timer.wakeAfter(this.#pulls.msUntilRetry(container));
     await this.#start(container, place, image, objects);
@@ -281,6 +340,7 @@ export class PodWorker {
         ...this.#options.place,
         podIp: place.ip,
       });
+      this.#notBefore.delete(container.name);
     } catch (error) {
       const isConfig = error instanceof ContainerConfigError;
       const reason = isConfig ? "CreateContainerConfigError" : "CreateContainerError";
@@ -289,6 +349,8 @@ export class PodWorker {
       container.wait(reason, message);
       if (known?.message !== message) this.#note("Warning", "Failed", `Error: ${message}`);
       // A change of the object that is missing wakes at once; this is for everything else.
+      const { clock } = this.#options;
+      if (!isConfig) this.#notBefore.set(container.name, clock.now() + this.#retryMs);
       this.#retryLater();
     }
   }

@@ -1,17 +1,24 @@
 import path from "node:path";
 import { formatQuantity, parseQuantity, type Pod, quantityValue } from "@spry/kube";
-import { directoryBytes } from "./disk-space.ts";
+import { directoryBytes, directorySize } from "./disk-space.ts";
+import { type PodSandbox } from "../sandbox/sandbox.ts";
 import { volumeDir } from "./volumes.ts";
 
 /** What a Pod that sets no limit may write: logs, volumes of type emptyDir, scratch and changes of its root directory. */
 export const defaultStorageLimit = 4 * 1024 ** 3;
 const resource = "ephemeral-storage";
 
+/** Where a Pod's containers have written. */
+export type WrittenPlaces = Pick<PodSandbox, "dir" | "elsewhere">;
+
 /**
  * Why a Pod exceeds its limits of disk space, in the words of the kubelet (pkg/kubelet/eviction,
  * `localStorageEviction`); undefined when it does not.
  */
-export async function exceededStorage(pod: Pod, dir: string): Promise<string | undefined> {
+export async function exceededStorage(
+  pod: Pod,
+  { dir, elsewhere = [] }: WrittenPlaces,
+): Promise<string | undefined> {
   const { initContainers = [], containers = [], volumes = [] } = pod.spec ?? {};
   for (const { name, emptyDir } of volumes) {
     const limit = emptyDir?.sizeLimit;
@@ -22,7 +29,13 @@ export async function exceededStorage(pod: Pod, dir: string): Promise<string | u
   const total = limits.every((limit) => limit !== undefined)
     ? limits.reduce((sum, limit) => sum + quantityValue(limit), 0)
     : undefined;
-  const bytes = await directoryBytes(dir);
+  let bytes = 0;
+  for (const place of [dir, ...elsewhere]) {
+    const size = await directorySize(place);
+    bytes += size.bytes;
+    if (size.uncounted !== undefined)
+      return `Pod ephemeral local storage has ${size.uncounted}, which this node cannot count. `;
+  }
   if (total === undefined && bytes > defaultStorageLimit)
     return `Pod ephemeral local storage usage exceeds this node's limit of ${quantity(defaultStorageLimit)} for Pods that set none (resources.limits.${resource}). `;
   if (total !== undefined && bytes > total)

@@ -15,7 +15,7 @@ import path from "node:path";
  * `O_PATH` of open(2), which Node.js has no name for: a place in the file system, without the effects that opening a
  * FIFO or a device has. Not 0x200000 on alpha, parisc and sparc, where Node.js does not run.
  */
-const pathOnly = 0x20_0000;
+export const pathOnly = 0x20_0000;
 const place = pathOnly | constants.O_NOFOLLOW;
 const directory = place | constants.O_DIRECTORY;
 

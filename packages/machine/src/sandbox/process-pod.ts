@@ -21,6 +21,7 @@ import {
   type ProcessRecord,
   writeRecord,
 } from "./records.ts";
+import { removeTree } from "./remove-tree.ts";
 import { type ContainerSpec, type PodSandbox, type SandboxContainer } from "./sandbox.ts";
 import { variablesFor } from "./warm/start-options.ts";
 import { type WarmPool } from "./warm/warm-pool.ts";
@@ -57,6 +58,7 @@ export class ProcessPod implements PodSandbox {
   readonly ip: string;
   readonly dir: string;
   readonly owner: { uid: number; gid: number } | undefined;
+  readonly elsewhere: readonly string[];
   readonly #options: ProcessPodOptions;
   readonly #running = new Map<string, ProcessContainer>();
   #waiting: WarmProcess | undefined;
@@ -66,6 +68,7 @@ export class ProcessPod implements PodSandbox {
     this.ip = record.ip;
     this.dir = options.dir;
     this.owner = confinement?.kind === "root" || users ? userOfAddress(record.ip) : undefined;
+    this.elsewhere = confinement ? [confinement.jails.writtenBy(record.uid)] : [];
     this.#options = options;
     this.#waiting = options.waiting;
   }
@@ -302,9 +305,9 @@ export class ProcessPod implements PodSandbox {
     // Environments of other users' processes cannot be read without CAP_SYS_PTRACE.
     if (this.#options.users && this.owner)
       for (const pid of await findByUser(this.owner.uid)) signalProcess(pid, "SIGKILL");
+    await confinement?.jails.removeWritten(record.uid);
     confinement?.jails.remove(record.uid);
-    // A process that is being killed may still be writing.
-    await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    await removeTree(this.dir);
     this.#options.onClose();
   }
 }

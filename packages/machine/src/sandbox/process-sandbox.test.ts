@@ -7,6 +7,7 @@ import {
   rmSync,
   readFileSync,
   readlinkSync,
+  statfsSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,6 +15,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { eventually, temporaryDirectory } from "../testing.ts";
+import { directoryBytes } from "../node/disk-space.ts";
 import { findByEnvironment, isAlive, readStat } from "./processes.ts";
 import { Jails } from "./confinement/jails.ts";
 import { findConfinement } from "./confinement/trial.ts";
@@ -457,6 +459,51 @@ test.skipIf(typeof why === "string")(
     jails.remove(pod.uid);
   },
 );
+
+test.skipIf(typeof why === "string").each(["/tmp", "/var/tmp", "/dev/shm"])(
+  "kept apart, all that a container writes is on the disk of its data directory, and counted: data below %s",
+  async (parent) => {
+    open = openProcessSandbox;
+    const dataDir = mkdtempSync(path.join(parent, "spry-written-"));
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+    const { sandbox } = await openSandbox(dataDir);
+    onTestFinished(() => sandbox.close());
+    const place = await sandbox.openPod(pod);
+    onTestFinished(() => place.close());
+    const main = `
+      const fs = require("node:fs");
+      const places = [process.env.TMPDIR, process.env.HOME, "/tmp", "/var/tmp", "/dev/shm", "/", "/dev", "/run", "/var", "/etc"];
+      const written = places.filter((dir) => {
+        try { fs.writeFileSync(dir + "/file-" + places.indexOf(dir), "x".repeat(1e6)); return true; } catch { return false; }
+      });
+      console.log(JSON.stringify(written.map((dir) => [dir, fs.statfsSync(dir).type])));`;
+    const spec = specFor(place.dir, imageWith({ "app/main.cjs": main }), {});
+    await (
+      await place.start(spec)
+    ).exited;
+    const written = JSON.parse(readFileSync(spec.logFile, "utf8")) as [string, number][];
+    const { type } = statfsSync(dataDir);
+    expect(written.length).toBeGreaterThanOrEqual(3);
+    expect(written.filter((each) => each[1] !== type)).toEqual([]);
+    const sizes = [place.dir, ...(place.elsewhere ?? [])].map((dir) => directoryBytes(dir));
+    const counted = (await Promise.all(sizes)).reduce((sum, bytes) => sum + bytes, 0);
+    expect(counted).toBeGreaterThanOrEqual(written.length * 1e6);
+    await place.close();
+    expect((place.elsewhere ?? []).filter((dir) => existsSync(dir))).toEqual([]);
+  },
+);
+
+test("a Pod whose directories are nested more deeply than a path can be long is removed", async () => {
+  open = processSandbox;
+  const { sandbox } = await openSandbox();
+  const place = await sandbox.openPod(pod);
+  const nest =
+    "exec 2>&-; cd $0; for i in $(seq 25); do mkdir $1; cd $1; done; head -c 1000000 /dev/zero > x";
+  await run("sh", ["-c", nest, path.join(place.dir, "tmp"), "d".repeat(200)]);
+  expect(await directoryBytes(place.dir)).toBe(Number.POSITIVE_INFINITY);
+  await place.close();
+  expect(existsSync(place.dir)).toBe(false);
+});
 
 test.skipIf(typeof why === "string")(
   "a container ends with the helper that started it",

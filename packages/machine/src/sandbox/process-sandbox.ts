@@ -164,7 +164,7 @@ class ProcessSandbox implements Sandbox {
     this.#hasRecovered = true;
     await this.#endStrays();
     this.#warm?.clean(new Set(this.#origins().map(({ runtime }) => runtime)));
-    new Jails(this.#dataDir).removeAllBut(new Set(recovered.map(({ uid }) => uid)));
+    await new Jails(this.#dataDir).removeAllBut(new Set(recovered.map(({ uid }) => uid)));
     Jails.removeOrphans();
     this.#services.prepare();
     // So that the first Pod need not wait for it.
@@ -286,7 +286,7 @@ class ProcessSandbox implements Sandbox {
     await this.#endStrays();
     // Those of containers that still run are kept; all others are created again.
     const running = [...this.#pods].filter(([, pod]) => pod.running().length > 0);
-    new Jails(this.#dataDir).removeAllBut(new Set(running.map(([uid]) => uid)));
+    await new Jails(this.#dataDir).removeAllBut(new Set(running.map(([uid]) => uid)));
   }
 
   async usage(): Promise<ContainerUsage[]> {

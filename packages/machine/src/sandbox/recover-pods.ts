@@ -1,6 +1,6 @@
-import { rm } from "node:fs/promises";
 import path from "node:path";
 import { listNames, podDir, podFile, type PodRecord, podsDir, readRecord } from "./records.ts";
+import { removeTree } from "./remove-tree.ts";
 import { type PodSandbox, type RecoveredContainer, type RecoveredPod } from "./sandbox.ts";
 
 /** How one kind of sandbox takes over what an earlier process of the platform has left. */
@@ -23,7 +23,7 @@ export async function recoverPods<S extends PodSandbox>(
     const record = readRecord(podFile(dir)) as PodRecord | undefined;
     const keeps = record?.uid === uid && ((await recovery.keeps?.(record)) ?? true);
     if (!keeps) {
-      await rm(dir, { recursive: true, force: true });
+      await removeTree(dir);
       continue;
     }
     const sandbox = recovery.add(record);

@@ -94,6 +94,8 @@ export interface PodSandbox {
   readonly ip: string;
   /** Volumes, logs and scratch of the Pod. Removed by `close`. */
   readonly dir: string;
+  /** Other directories that its containers can write to. Removed by `close`, too. */
+  readonly elsewhere?: readonly string[] | undefined;
   /** Whom files in volumes are to belong to, where containers run as another user than the platform. */
   readonly owner?: { uid: number; gid: number } | undefined;
   start(spec: ContainerSpec): Promise<SandboxContainer>;

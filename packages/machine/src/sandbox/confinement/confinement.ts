@@ -12,7 +12,7 @@ import {
 import { release } from "node:os";
 import path from "node:path";
 import { Jails } from "./jails.ts";
-import { type Bind, laterMountTable, mountTable } from "./mount-table.ts";
+import { type Bind, laterMountTable, mountTable, setAside } from "./mount-table.ts";
 import { filesFor, maxProcesses, startFile, startFiles } from "./start-file.ts";
 import { systemView, writeRoot } from "./system-view.ts";
 import { findTools, type Tools } from "./tools.ts";
@@ -155,10 +155,13 @@ export class Confinement {
     mkdirSync(path.dirname(as.jail), { recursive: true });
     // Mounts that other namespaces have in it go with it.
     renameSync(waiting.confined.jail, as.jail);
+    const tmp = this.jails.tmpOf(as.jail);
+    setAside(tmp);
+    renameSync(this.jails.tmpOf(waiting.confined.jail), tmp);
     const root = rootOf(as);
     const seen = { root: `/${rootDir}`, machine: `/${machineDir}` };
     const mounted = this.#all(waiting.binds, {});
-    const table = laterMountTable({ root, seen }, this.#all(binds, program.env), mounted);
+    const table = laterMountTable({ root, tmp, seen }, this.#all(binds, program.env), mounted);
     writeFileSync(path.join(as.jail, laterTable), table);
     this.#writeStarts(root, program.env, as);
     return `${this.kind === "root" ? program.hostName : ""}\n`;
@@ -169,8 +172,11 @@ export class Confinement {
     rmSync(jail, { recursive: true, force: true });
     mkdirSync(jail, { recursive: true });
     const root = rootOf(confined);
-    writeRoot(root, this.#system, { uid, gid });
-    writeFileSync(path.join(jail, "fstab"), mountTable({ jail, root }, this.#all(binds, env)));
+    const all = this.#all(binds, env);
+    writeRoot(root, this.#system, { uid, gid }, all);
+    const tmp = this.jails.tmpOf(jail);
+    const table = mountTable({ jail, root, tmp }, all);
+    writeFileSync(path.join(jail, "fstab"), table);
     this.#writeStarts(root, env, confined);
     writeWayIn(jail);
   }

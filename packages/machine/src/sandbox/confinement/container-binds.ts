@@ -23,7 +23,7 @@ export function sharedScratch(podDir: string): Bind[] {
   const tmp = path.join(podDir, "tmp");
   return [
     { path: "/tmp", source: tmp, access: "write", isOptional: true },
-    { path: "/dev/shm", source: path.join(podDir, "shm"), access: "write" },
+    { path: "/dev/shm", source: path.join(podDir, "shm"), access: "write", isOptional: true },
   ];
 }
 

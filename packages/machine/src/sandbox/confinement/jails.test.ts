@@ -28,7 +28,7 @@ describe.skipIf(process.platform !== "linux")("directories in memory", () => {
     expect(readdirSync(memory).sort()).toEqual(["other", "spry-3", "spry-5", "spry-6"]);
   });
 
-  test("nothing stays when the last Pod has gone", () => {
+  test("nothing stays when the last Pod has gone", async () => {
     const dataDir = temporaryDirectory();
     const jails = new Jails(dataDir);
     const jail = jails.of("pod", "main");
@@ -37,7 +37,7 @@ describe.skipIf(process.platform !== "linux")("directories in memory", () => {
     jails.remove("pod");
     expect(existsSync(own)).toBe(false);
     mkdirSync(jails.of("other", "main"), { recursive: true });
-    new Jails(dataDir).removeAllBut(new Set());
+    await new Jails(dataDir).removeAllBut(new Set());
     expect(existsSync(own)).toBe(false);
   });
 });

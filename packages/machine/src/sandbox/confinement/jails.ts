@@ -14,6 +14,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { listNames } from "../records.ts";
+import { removeTree } from "../remove-tree.ts";
 
 /** In memory: a container's root directory is some sixty small files and directories, which a disk takes its time for. */
 const memory = "/dev/shm";
@@ -31,6 +32,7 @@ export class Jails {
   readonly #dataDir: string;
   readonly #inMemory: string;
   readonly #onDisk: string;
+  readonly #tmp: string;
 
   constructor(dataDir: string) {
     const real = realpathSync(dataDir);
@@ -38,6 +40,7 @@ export class Jails {
     this.#dataDir = real;
     this.#inMemory = path.join(memory, `${prefix}${hash}`);
     this.#onDisk = path.join(real, "jails");
+    this.#tmp = path.join(real, "jails-tmp");
   }
 
   of(podUid: string, container: string): string {
@@ -46,6 +49,26 @@ export class Jails {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     chmodSync(dir, 0o700);
     return path.join(dir, podUid, container);
+  }
+
+  /**
+   * Where a container has its /tmp if that of its Pod cannot be mounted there: on the disk with the data directory, where it is counted.
+   * `jail` is one that `of` has returned.
+   */
+  tmpOf(jail: string): string {
+    const [container, podUid] = [path.basename(jail), path.basename(path.dirname(jail))];
+    return path.join(this.writtenBy(podUid), container);
+  }
+
+  /** What a Pod's containers have written to such directories. */
+  writtenBy(podUid: string): string {
+    return path.join(this.#tmp, podUid);
+  }
+
+  /** When nothing of the Pod runs any more. It may be many files: not while others wait. */
+  async removeWritten(podUid: string): Promise<void> {
+    await removeTree(this.writtenBy(podUid));
+    removeIfEmpty(this.#tmp);
   }
 
   /** When nothing of the Pod runs any more. */
@@ -64,11 +87,12 @@ export class Jails {
   }
 
   /** What earlier platforms have left. */
-  removeAllBut(podUids: ReadonlySet<string>): void {
+  async removeAllBut(podUids: ReadonlySet<string>): Promise<void> {
     const left = new Set(this.#own().flatMap((dir) => listNames(dir)));
     left.delete(ownerLink);
     for (const uid of left) if (!podUids.has(uid)) this.remove(uid);
     for (const dir of this.#own()) removeIfEmpty(dir);
+    for (const uid of listNames(this.#tmp)) if (!podUids.has(uid)) await this.removeWritten(uid);
   }
 
   /** What platforms have left whose data directories were deleted before they could end. */

@@ -16,7 +16,7 @@ test.each([
   writeFileSync(file, "");
   const root = path.join(dir, "jail", "root");
   mkdirSync(root, { recursive: true });
-  const table = mountTable({ jail: path.join(dir, "jail"), root }, [
+  const table = mountTable({ jail: path.join(dir, "jail"), root, tmp: path.join(dir, "tmp") }, [
     { path: file, access: "read" },
   ]);
   expect(table).toContain(`\n${dir}/${written} `);

@@ -1,5 +1,15 @@
-import { mkdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
+import { removeTree } from "../remove-tree.ts";
 
 /** A file or directory of the machine that a container sees, at its own path unless `source` is another one. */
 export interface Bind {
@@ -21,34 +31,35 @@ const options = {
  * Makes the mount points of a container's root directory, and returns the table (fstab(5)) by which one mount(8)
  * mounts everything there, parents first. Directories that do not exist are left out, and so are those that a
  * directory mounted before shows anyway. The jail, with the root directory in it, becomes a read-only mount; `/tmp`
- * can be written to.
+ * can be written to: where the Pod's is not mounted there, because other things have to be mounted below it, `tmp` is, a
+ * directory on the disk.
  */
 export function mountTable(
-  { jail, root }: { jail: string; root: string },
+  { jail, root, tmp }: { jail: string; root: string; tmp: string },
   wanted: readonly Bind[],
 ): string {
-  const mounts = mountsOf(root, wanted, []);
+  const isTmpShown = isMounted("/tmp", wanted);
+  if (!isTmpShown) makeTmp(tmp);
+  const mounts = mountsOf(placesIn(root, isTmpShown ? undefined : tmp), wanted, []);
   const lines = mounts.map(({ source, path: at, access }) => line(source, root + at, access));
-  const itself = (dir: string, how: string) => `${escaped(dir)} ${escaped(dir)} none ${how} 0 0`;
-  lines.unshift(itself(jail, "rbind,ro,nosuid,nodev,noexec"));
-  const tmp = path.join(root, "tmp");
-  // Where the data directory is below, for one. It is a mount already when the jail becomes one.
-  if (!mounts.some((each) => each.path === "/tmp")) lines.unshift(itself(tmp, "bind"));
+  lines.unshift(`${escaped(jail)} ${escaped(jail)} none rbind,ro,nosuid,nodev,noexec 0 0`);
+  // It is a mount already when the jail becomes one.
+  if (!isTmpShown) lines.unshift(line(tmp, path.join(root, "tmp"), "write"));
   lines.push(`proc ${escaped(path.join(root, "proc"))} proc nosuid,nodev,noexec 0 0`);
   return `${lines.join("\n")}\n`;
 }
 
 /**
  * The table of what is mounted later, in a mount namespace that has the machine's tree at `seen.machine` and the root
- * directory at `seen.root`; `root` is where the machine has it, for mount points. `mounted` is there already. Throws
- * when something would cover what is.
+ * directory at `seen.root`; `root` is where the machine has it, for mount points, and `tmp` what is mounted at `/tmp`.
+ * `mounted` is there already. Throws when something would cover what is.
  */
 export function laterMountTable(
-  { root, seen }: { root: string; seen: { root: string; machine: string } },
+  { root, tmp, seen }: { root: string; tmp: string; seen: { root: string; machine: string } },
   wanted: readonly Bind[],
   mounted: readonly Bind[],
 ): string {
-  const mounts = mountsOf(root, wanted, mounted);
+  const mounts = mountsOf(placesIn(root, tmp), wanted, mounted);
   for (const { path: at } of mounts)
     if (mounted.some((each) => each.path.startsWith(`${at}/`)))
       throw new Error(`mounting ${at}: something below it is mounted already`);
@@ -59,9 +70,42 @@ export function laterMountTable(
   return `${lines.join("\n")}\n`;
 }
 
+/** Whether a path of its own is mounted, which gives way to others below it. */
+function isMounted(at: string, wanted: readonly Bind[]): boolean {
+  return wanted.some(
+    (bind) =>
+      bind.path === at &&
+      !(bind.isOptional && wanted.some((each) => each.path.startsWith(`${at}/`))) &&
+      statSync(bind.source ?? at, { throwIfNoEntry: false }) !== undefined,
+  );
+}
+
+/** Empty: no container has put a link in the way of a mount. */
+function makeTmp(tmp: string): void {
+  setAside(tmp);
+  mkdirSync(tmp);
+  chmodSync(tmp, 0o1777);
+}
+
+/** Makes room for a directory. What an earlier run of the container has left there may be much: it is removed while others go on. */
+export function setAside(tmp: string): void {
+  mkdirSync(path.dirname(tmp), { recursive: true, mode: 0o700 });
+  if (!existsSync(tmp)) return;
+  const former = `${tmp}.former-${randomBytes(4).toString("hex")}`;
+  renameSync(tmp, former);
+  // What cannot be removed now goes with the Pod.
+  void removeTree(former).catch(() => {});
+}
+
+/** Where the machine has the mount point for a path of the container. */
+function placesIn(root: string, tmp: string | undefined): (at: string) => string {
+  return (at) =>
+    tmp !== undefined && at.startsWith("/tmp/") ? tmp + at.slice("/tmp".length) : root + at;
+}
+
 /** What is to be mounted, parents first; makes the mount points. */
 function mountsOf(
-  root: string,
+  placeOf: (at: string) => string,
   wanted: readonly Bind[],
   before: readonly Bind[],
 ): (Bind & { source: string })[] {
@@ -80,7 +124,7 @@ function mountsOf(
     if (above !== undefined && !isShown) continue;
     if (isShown && bind.access === "read" && above.access === "read") continue;
     if (above?.path === bind.path && above.access === bind.access) continue;
-    if (!isShown) makeMountPoint(root + bind.path, stats.isDirectory());
+    if (!isShown) makeMountPoint(placeOf(bind.path), stats.isDirectory());
     mounted.push(bind);
     mounts.push({ ...bind, source });
   }

@@ -90,16 +90,21 @@ function realPath(file: string): string | undefined {
   }
 }
 
-/** Writes what is a container's own of its root directory: places to write to, accounts, links. */
+/**
+ * Writes what is a container's own of its root directory: places to write to, accounts, links. `binds`: what will be mounted there.
+ */
 export function writeRoot(
   root: string,
   view: SystemView,
   user: { uid: number; gid: number },
+  binds: readonly Bind[],
 ): void {
   for (const name of ["", "etc", "dev", "proc", "run", "var"])
     directory(path.join(root, name), 0o755);
   for (const name of ["tmp", "dev/shm"]) directory(path.join(root, name), 0o1777);
-  symlinkSync("/tmp", path.join(root, "var/tmp"));
+  // A mount point below a link would be made where it leads on the machine.
+  if (!binds.some((bind) => bind.path.startsWith("/var/tmp/")))
+    symlinkSync("/tmp", path.join(root, "var/tmp"));
   for (const [name, content] of view.files) file(root + name, content);
   for (const [file, target] of [...view.links, ...Object.entries(deviceLinks).map(inDev)]) {
     mkdirSync(path.dirname(root + file), { recursive: true, mode: 0o755 });

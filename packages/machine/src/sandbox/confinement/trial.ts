@@ -80,6 +80,7 @@ async function runTrial(confinement: Confinement, dir: string, timeout: number):
   try {
     await promisify(execFile)(file, args, { ...options, killSignal: "SIGKILL" });
   } finally {
+    await confinement.jails.removeWritten(uid);
     confinement.jails.remove(uid);
   }
 }

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { chownSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { appendFile, rm } from "node:fs/promises";
+import { appendFile } from "node:fs/promises";
 import path from "node:path";
 import { type Logger, messageOf } from "@spry/kube";
 import { interpreterLabel } from "../interpreters.ts";
+import { removeTree } from "../remove-tree.ts";
 import { exitFile, type PodRecord } from "../records.ts";
 import { type ContainerSpec, type Mount, type PodSandbox } from "../sandbox.ts";
 import { hasTerminals, noTerminal } from "../terminal.ts";
@@ -74,7 +75,7 @@ export class OciPod implements PodSandbox {
   async #emptyBundle({ name }: ContainerSpec): Promise<string> {
     const bundle = bundleDir(this.dir, name);
     // What an earlier run has written may be much.
-    if (existsSync(bundle)) await rm(bundle, { recursive: true, force: true });
+    if (existsSync(bundle)) await removeTree(bundle);
     rmSync(exitFile(this.dir, name), { force: true });
     mkdirSync(bundle, { recursive: true, mode: 0o700 });
     return bundle;
@@ -296,7 +297,7 @@ export class OciPod implements PodSandbox {
     this.#waiting = undefined;
     for (const container of this.#running.values()) container.kill("SIGKILL");
     await Promise.all([...this.#running.values()].map(({ exited }) => exited));
-    await rm(this.dir, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
+    await removeTree(this.dir);
     await this.#options.onClose();
   }
 }

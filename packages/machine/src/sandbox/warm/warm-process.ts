@@ -195,6 +195,7 @@ export class WarmProcess {
     await this.exited;
     const { confinement, id } = this.#start;
     if (jail !== undefined) rmSync(jail, { recursive: true, force: true });
+    await confinement.jails.removeWritten(id);
     confinement.jails.remove(id);
     rmSync(this.#logFile, { force: true });
   }
