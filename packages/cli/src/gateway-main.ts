@@ -4,6 +4,7 @@ import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
 import { eventingVariable, startGatewayEventing } from "./gateway-eventing.ts";
 import { createLogger } from "./logger.ts";
+import { readAllowedLoopback } from "./platform/allowed-loopback.ts";
 import { countsTokenVariable, readCountsToken } from "./platform/counts-token.ts";
 import { systemNamespace } from "./platform/system-objects.ts";
 
@@ -30,7 +31,11 @@ try {
   const client = new KubeClient(httpsTransport(config));
   const tokenFile = process.env[countsTokenVariable];
   const countsToken = () => (tokenFile ? readCountsToken(tokenFile) : undefined);
-  const exposure = { namespace: systemNamespace, ownCertificates: true, allowLoopback: true };
+  const exposure = {
+    namespace: systemNamespace,
+    ownCertificates: true,
+    allowedLoopback: readAllowedLoopback(),
+  };
   const eventingSettings = process.env[eventingVariable];
   const eventing = eventingSettings
     ? await startGatewayEventing(eventingSettings, client, log)

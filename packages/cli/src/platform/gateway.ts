@@ -49,6 +49,7 @@ export async function startGateway(
         pki: dataDir.pki,
       },
       callerAddresses: callerAddresses(sandbox),
+      allowedLoopback: options.allowedLoopback,
       fingerprint: [
         version,
         apiServer,
@@ -56,6 +57,7 @@ export async function startGateway(
         hashOf(counts.token),
         hashOf(certificates.events.cert),
         sandbox.hostAddress,
+        hashOf(JSON.stringify(options.allowedLoopback)),
       ].join(" "),
       log,
     }),

@@ -5,6 +5,7 @@
 import { lookup as systemLookup, type LookupAddress } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 import { addressKind } from "./address-kind.ts";
+import { AddressRefusedError } from "./address-refused.ts";
 import { type HostPort, isListed } from "./host-port.ts";
 import { plainAddress, withoutBrackets } from "./ip-address.ts";
 
@@ -20,11 +21,6 @@ export interface OutboundPolicy {
   problemOf?: (address: string, port: number) => string | undefined;
   /** How names are resolved; the system's way by default. */
   lookup?: LookupFunction;
-}
-
-/** An address is not called. Nothing has been connected to, and the message is the same whether something listens there or not. */
-export class AddressRefusedError extends Error {
-  override readonly name = "AddressRefusedError";
 }
 
 /**
@@ -55,17 +51,19 @@ export class OutboundGuard {
     return more === undefined ? undefined : `address ${address} ${more}`;
   }
 
-  /** Why a host is not called that is an address, in any form of a URL; undefined for names, which `lookup` checks. */
-  refusal({ hostname, port, protocol }: URL): AddressRefusedError | undefined {
+  /** Why a host is not called that is an address, with or without brackets; undefined for names, which `lookup` checks. */
+  refusal(hostname: string, port: number): AddressRefusedError | undefined {
     const host = withoutBrackets(hostname);
-    if (isIP(host) === 0) return undefined;
-    const why = this.problem(host, Number(port) || defaultPorts[protocol] || 0);
+    const why = isIP(host) === 0 ? undefined : this.problem(host, port);
     return why === undefined ? undefined : new AddressRefusedError(why);
   }
 
-  /** For connections to this port. Fails when one of a name's addresses is refused: which of them is used is its owner's choice. */
-  lookup(port: number): LookupFunction {
-    const resolve = this.#policy.lookup ?? systemLookup;
+  /**
+   * For connections to this port. Fails when one of a name's addresses is refused: which of them is used is its owner's choice.
+   * @param usual how the client resolves this name, where the policy says nothing; the system's way by default
+   */
+  lookup(port: number, usual: LookupFunction = systemLookup): LookupFunction {
+    const resolve = this.#policy.lookup ?? usual;
     return (hostname, options, callback) => {
       resolve(hostname, { ...options, all: true }, (error, found) => {
         if (error) return callback(error, "");
@@ -84,4 +82,6 @@ export class OutboundGuard {
   }
 }
 
-const defaultPorts: Record<string, number> = { "https:": 443, "http:": 80, "wss:": 443, "ws:": 80 };
+/** The port that a URL of HTTP means. */
+export const portOf = ({ port, protocol }: URL): number =>
+  Number(port) || (protocol === "https:" ? 443 : 80);
