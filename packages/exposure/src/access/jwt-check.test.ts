@@ -269,16 +269,103 @@ describe("keys", () => {
     expect(requests).toHaveLength(2);
   });
 
-  test("are fetched again three times, and then every 30 s, for keys that attackers invent", async () => {
+  test("are fetched again three times, and then every 5 s, for keys that attackers invent", async () => {
     expect(await ask(await token())).toBe("allowed");
     const unknown = await Promise.all(
       Array.from({ length: 50 }, (_, n) => token({ header: { kid: `x${n}` } })),
     );
     for (const each of unknown) expect(await ask(each)).toMatch(/^401/);
     expect(requests).toHaveLength(4);
-    await clock.advance(31_000);
+    await clock.advance(5_000);
     await Promise.all(unknown.map((each) => ask(each)));
     expect(requests).toHaveLength(5);
+    for (const each of unknown) expect(await ask(each)).toMatch(/^401/);
+    expect(requests).toHaveLength(5);
+  });
+
+  test("that are new count after 5 s at the latest, whatever attackers invent meanwhile", async () => {
+    expect(await ask(await token())).toBe("allowed");
+    const invent = async () => {
+      for (let n = 0; n < 20; n++)
+        await ask(await token({ header: { kid: `${n}-${clock.now()}` } }));
+    };
+    await invent();
+    for (let n = 0; n < 5; n++) {
+      await clock.advance(5_000);
+      await invent();
+    }
+    await serve(await publicKey("ec"), await publicKey("other"));
+    const rotated = await token({ by: "other", alg: "RS256" });
+    await invent();
+    expect(await ask(rotated)).toMatch(/^401/);
+    await clock.advance(5_000);
+    expect(await ask(rotated)).toBe("allowed");
+  });
+
+  test("that are new while a fetch is under way that began before are fetched once more", async () => {
+    expect(await ask(await token())).toBe("allowed");
+    const rotated = await token({ by: "other", alg: "RS256" });
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const before = JSON.stringify({ keys: [await publicKey("ec")] });
+    answer = (response) => void held.then(() => response.end(before));
+    const stranger = ask(await token({ header: { kid: "invented" } }));
+    await expect.poll(() => requests.length).toBe(2);
+    const asked = ask(rotated);
+    await serve(await publicKey("ec"), await publicKey("other"));
+    release();
+    expect(await stranger).toMatch(/^401/);
+    expect(await asked).toBe("allowed");
+  });
+
+  test("that were replaced under their id count at the first token of the new one", async () => {
+    expect(await ask(await token())).toBe("allowed");
+    const before = await token();
+    const { publicKey: key, privateKey } = await generateKeyPair("ES256", { extractable: true });
+    await serve({ ...(await exportJWK(key)), kid: "ec" });
+    const pair = { publicKey: key, privateKey };
+    expect(await ask(await token({ pair }))).toBe("allowed");
+    expect(requests).toHaveLength(2);
+    // The old one does not.
+    expect(await ask(before)).toBe(badSignature);
+    // Nor do forged tokens cause more than one fetch in ten seconds.
+    const forged = () =>
+      token({ by: "other", alg: "ES256", pair: pairs.ec, header: { kid: "ec" } });
+    for (let n = 0; n < 20; n++) expect(await ask(await forged())).toBe(badSignature);
+    expect(requests).toHaveLength(2);
+    await clock.advance(10_000);
+    for (let n = 0; n < 20; n++) expect(await ask(await forged())).toBe(badSignature);
+    expect(requests).toHaveLength(3);
+  });
+
+  test("that have not changed when they are fetched again leave verified tokens verified", async () => {
+    const good = await token();
+    expect(await ask(good)).toBe("allowed");
+    const version = () => cache.version({ uri: `${origin}/keys`, tenant: "shop" });
+    const first = version();
+    await ask(await token({ header: { kid: "invented" } }));
+    expect([requests.length, version()]).toEqual([2, first]);
+    await serve(await publicKey("ec"));
+    await ask(await token({ header: { kid: "invented too" } }));
+    expect(version()).not.toBe(first);
+    expect(await ask(good)).toBe("allowed");
+  });
+
+  test("are fetched in time by a clock that was set back", async () => {
+    expect(await ask(await token())).toBe("allowed");
+    await ask(await token({ header: { kid: "invented" } }));
+    const late = new JwksCache({
+      fetch: ({ uri }) => fetchKeys(uri, { guard: guardOf(origin), timeoutMs }),
+      clock: { ...clock, now: () => set, after: clock.after.bind(clock) } as never,
+    });
+    let set = clock.now();
+    const source = { uri: `${origin}/keys`, tenant: "shop" };
+    const unknown = { kid: "other", alg: "RS256" };
+    for (let n = 0; n < 5; n++) expect(await late.keysFor(source, unknown)).toEqual([]);
+    set -= 3_600_000;
+    await serve(await publicKey("ec"), await publicKey("other"));
+    expect(await late.keysFor(source, unknown)).toEqual([]);
+    set += 5_000;
+    expect(await late.keysFor(source, unknown)).toHaveLength(1);
   });
 
   test("are each tenant's own: neither what was fetched nor what failed shows another's", async () => {
