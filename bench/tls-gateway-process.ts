@@ -38,7 +38,7 @@ await client.create(apiRules, {
     rules: [{ path: "/*", methods: ["GET"], noAuth: true }],
   },
 });
-const exposure = { namespace, ownCertificates: false, allowLoopback: false };
+const exposure = { namespace, ownCertificates: false };
 const gateway = createGateway({ client, exposure });
 const server = await gateway.listen({ host: "127.0.0.1", port: 0, https: { port: 0 } });
 await gateway.ready;

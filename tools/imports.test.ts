@@ -21,8 +21,9 @@ const table: Record<string, Room> = {
     },
   },
   "packages/function": { rooms: ["@spry/kube"], dependencies: {} },
+  // Which addresses are called for tenants.
   "packages/image": {
-    rooms: ["@spry/function"],
+    rooms: ["@spry/kube", "@spry/function"],
     dependencies: {
       "es-module-lexer":
         "where the imports of compiled TypeScript are: names of types are taken out",

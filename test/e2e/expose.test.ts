@@ -6,12 +6,16 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { connect } from "node:tls";
 import { promisify } from "node:util";
+import { freePort } from "@spry/test-kit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startIssuer } from "../support/issuer.ts";
 import { Platform, root } from "../support/platform.ts";
 
 const chromium = "/usr/bin/chromium";
-const platform = new Platform();
+const issuerPort = await freePort();
+const platform = new Platform({
+  args: ["--no-example", `--allow-loopback=127.0.0.1:${issuerPort}`],
+});
 beforeAll(async () => {
   await platform.start();
   const { code, stderr } = await platform.spry(["apply", "-f", path.join(root, "examples/hello")]);
@@ -54,7 +58,7 @@ test("and limited with another", async () => {
 });
 
 test("over HTTPS, a token decides who may call", async () => {
-  const issuer = await startIssuer();
+  const issuer = await startIssuer("127.0.0.1", issuerPort);
   const keys = ["--jwks-uri", `${issuer.url}/keys`];
   const { code, stdout, stderr } = await platform.spry([
     "expose",

@@ -6,15 +6,17 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { certificateFor, type KeyPair } from "@spry/test-kit";
+import { certificateFor, freePort, type KeyPair } from "@spry/test-kit";
 import { afterAll, expect, test } from "vitest";
 import { enginePlatform } from "../support/engine.ts";
+import { hostAddress } from "../support/host-address.ts";
 import { startIssuer } from "../support/issuer.ts";
 import { functionManifest } from "../support/platform.ts";
 
 const scratch = mkdtempSync(path.join(process.env["TMPDIR"] ?? "/tmp", "exposed-"));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
-const platform = enginePlatform();
+const issuerPort = await freePort();
+const platform = enginePlatform(undefined, [`--allow-loopback=${hostAddress()}:${issuerPort}`]);
 
 const gateway = (tls: object) => ({
   apiVersion: "networking.istio.io/v1",
@@ -173,7 +175,7 @@ test("a rule for a Service that does not exist says so, and becomes ready with i
 
 test("with tokens, a Function is not called by its own host", async () => {
   expect(await platform.call("till.default")).toMatchObject({ status: 200 });
-  const issuer = await startIssuer(platform.hostAddress);
+  const issuer = await startIssuer(platform.hostAddress, issuerPort);
   const authentications = [{ issuer: issuer.url, jwksUri: `${issuer.url}/keys` }];
   await apply(
     apiRule("till", { rules: [{ path: "/*", methods: ["GET"], jwt: { authentications } }] }),

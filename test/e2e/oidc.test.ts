@@ -6,12 +6,15 @@ import { execFile } from "node:child_process";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
-import { certificateFor } from "@spry/test-kit";
+import { certificateFor, freePort } from "@spry/test-kit";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type OidcProvider, startOidcProvider } from "../support/oidc.ts";
 import { Platform, root } from "../support/platform.ts";
 
-const platform = new Platform();
+const providerPort = await freePort();
+const platform = new Platform({
+  args: ["--no-example", `--allow-loopback=127.0.0.1:${providerPort}`],
+});
 const manifests = path.join(root, "packages/exposure/src/testdata");
 const workloadDomain = "httpbin.tls.my-own-domain.example.com";
 let provider: OidcProvider;
@@ -41,7 +44,7 @@ spec:
 `;
 
 beforeAll(async () => {
-  [provider] = await Promise.all([startOidcProvider(), platform.start()]);
+  [provider] = await Promise.all([startOidcProvider(providerPort), platform.start()]);
   await platform.k("create namespace test");
   await platform.k("create namespace istio-system");
   await platform.k("apply -f -", echo);

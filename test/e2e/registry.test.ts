@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { freePort } from "@spry/test-kit";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   type DockerRegistry,
@@ -49,15 +50,18 @@ describe("a registry with a small quota", () => {
   });
 });
 
+const reserved = await freePort();
+
 // Without TLS it is spoken to on loopback only, and in oci a Pod's loopback is its own.
 const unreachable = !hasDockerRegistry || testedSandbox() === "oci";
 
 describe.skipIf(unreachable)("another registry (needs Debian's docker-registry)", () => {
-  const platform = new Platform({ args: ["--no-example"] });
+  const port = reserved;
+  const platform = new Platform({ args: ["--no-example", `--allow-loopback=127.0.0.1:${port}`] });
   const user = { username: "somebody", password: "a secret" };
   let other: DockerRegistry;
   beforeAll(async () => {
-    [other] = await Promise.all([startDockerRegistry(user), platform.start()]);
+    [other] = await Promise.all([startDockerRegistry({ ...user, port }), platform.start()]);
   });
   afterAll(async () => {
     await platform.remove();

@@ -21,12 +21,13 @@ export async function startDockerRegistry(options: {
   username: string;
   password: string;
   tls?: boolean;
+  port?: number;
 }): Promise<DockerRegistry> {
   const dir = mkdtempSync(path.join(tmpdir(), "docker-registry-"));
   const at = (name: string) => path.join(dir, name);
   writeFileSync(at("htpasswd"), `${options.username}:${await hash(options.password, 5)}\n`);
   const tls = options.tls ? certificate(dir) : undefined;
-  const port = await freePort();
+  const port = options.port ?? (await freePort());
   const config = {
     version: 0.1,
     log: { level: "error", accesslog: { disabled: true } },

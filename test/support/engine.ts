@@ -12,10 +12,14 @@ export const onCluster = inject("engine") === "cluster";
 /** A platform for all tests of a file, which are skipped where the engine cannot be. */
 export function enginePlatform(
   prepare: (platform: Platform | ClusterPlatform) => Promise<void> = async () => {},
+  /** Of `spry up`, on one machine. */
+  args: readonly string[] = [],
 ): Platform | ClusterPlatform {
   const place = inject("place");
   const reason = inject("noPlace");
-  const platform = onCluster ? new ClusterPlatform(() => place!) : new Platform();
+  const platform = onCluster
+    ? new ClusterPlatform(() => place!)
+    : new Platform({ args: ["--no-example", ...args] });
   beforeAll(async () => {
     if (reason) return;
     await platform.start();

@@ -3,11 +3,12 @@ import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 
-export async function startIssuer(address = "127.0.0.1") {
+/** `port` has to be one that the platform's operator allows (`--allow-loopback`), where the address is this machine's. */
+export async function startIssuer(address = "127.0.0.1", port = 0) {
   const { privateKey, publicKey } = await generateKeyPair("ES256");
   const jwk = { ...(await exportJWK(publicKey)), kid: "one", alg: "ES256" };
   const server = createServer((_, response) => response.end(JSON.stringify({ keys: [jwk] })));
-  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  await new Promise<void>((resolve) => server.listen(port, address, resolve));
   const url = `http://${address}:${(server.address() as AddressInfo).port}`;
   return {
     url,

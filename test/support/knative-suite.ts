@@ -38,6 +38,8 @@ export interface KnativePlace {
   readonly nodeAddress: string;
   /** `host:port` of a registry that everybody may write to and nodes pull from without TLS; otherwise one is started on loopback. */
   readonly registry?: string;
+  /** Where it is started on loopback; the platform has to be allowed to pull from there. */
+  readonly registryPort?: number;
 }
 
 /** The port of nodes is the gateway's own: nothing forwards NodePorts there. */
@@ -188,7 +190,10 @@ export class KnativeTests {
 
   async #startRegistry(): Promise<string> {
     const registry = createRegistry({ dir: path.join(this.#scratch, "registry") });
-    const server = await registry.listen({ host: "127.0.0.1", port: 0 });
+    const server = await registry.listen({
+      host: "127.0.0.1",
+      port: this.#place.registryPort ?? 0,
+    });
     this.#close = () => server.close().then(() => registry.close());
     return `127.0.0.1:${server.port}`;
   }

@@ -27,10 +27,10 @@ export interface OidcProvider {
   close(): Promise<void>;
 }
 
-export async function startOidcProvider(): Promise<OidcProvider> {
+export async function startOidcProvider(port = 0): Promise<OidcProvider> {
   let handle: RequestListener = (_, response) => response.writeHead(503).end();
   const server = createServer((request, response) => handle(request, response));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const keys = new Map<string, JWK>();
   const useKeys = async (...kids: string[]) => {

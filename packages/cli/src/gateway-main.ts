@@ -4,6 +4,7 @@ import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
 import { eventingVariable, startGatewayEventing } from "./gateway-eventing.ts";
 import { createLogger } from "./logger.ts";
+import { readAllowedLoopback } from "./platform/allowed-loopback.ts";
 import { systemNamespace } from "./platform/system-objects.ts";
 import { countsTokenVariable, metricsTokenVariable, readToken } from "./platform/token-files.ts";
 
@@ -33,7 +34,11 @@ try {
     const file = process.env[variable];
     return file ? readToken(file) : undefined;
   };
-  const exposure = { namespace: systemNamespace, ownCertificates: true, allowLoopback: true };
+  const exposure = {
+    namespace: systemNamespace,
+    ownCertificates: true,
+    allowedLoopback: readAllowedLoopback(),
+  };
   const eventingSettings = process.env[eventingVariable];
   const eventing = eventingSettings
     ? await startGatewayEventing(eventingSettings, client, log)

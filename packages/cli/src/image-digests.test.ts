@@ -14,7 +14,7 @@ import {
   pushImage,
   RegistryClient,
 } from "@spry/image";
-import { KubeClient, ManualClock, resources } from "@spry/kube";
+import { KubeClient, ManualClock, parseHostPort, resources } from "@spry/kube";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { createDigestResolver, type DigestResolverOptions } from "./image-digests.ts";
 
@@ -65,7 +65,14 @@ afterAll(async () => {
 });
 
 const resolverWith = (options: Partial<DigestResolverOptions> = {}) =>
-  createDigestResolver({ client, mayUseLoopback: true, clock: new ManualClock(), ...options });
+  createDigestResolver({
+    client,
+    allowedLoopback: [hostPortOf(image)],
+    clock: new ManualClock(),
+    ...options,
+  });
+/** The operator's entry for the registry of an image's name. */
+const hostPortOf = (name: string) => parseHostPort(name.split("/")[0] ?? "")!;
 const podsWith = (spec: object) => ({
   metadata: { namespace },
   spec: { containers: [], ...spec },
@@ -103,13 +110,20 @@ test("a registry under another name gets the same login", async () => {
   expect(await resolve(`${host}/shop/cart:1`, pods)).toBe(`${host}/shop/cart@${digest}`);
 });
 
-test("on a cluster, no request goes to an address that is internal to the controller's Pod", async () => {
-  const resolve = resolverWith({ mayUseLoopback: false, plain: () => [] });
-  expect(await resolve(image, podsWith({ imagePullSecrets: [{ name: "login" }] }))).toBeUndefined();
+test("no request goes to a registry on loopback that the operator has not allowed", async () => {
+  let asked = 0;
+  const other = await listening("127.0.0.1", (response) => {
+    asked++;
+    response.end();
+  });
+  const { port } = new URL(other);
+  for (const host of ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "x.localhost", "0x7f.1"])
+    expect(await resolverWith()(`${host}:${port}/a:1`, podsWith({}))).toBeUndefined();
+  expect(asked).toBe(0);
 });
 
 test.each(["for a token", "by a redirect"])(
-  "a registry leads to nothing else on this machine: %s",
+  "a registry that is allowed leads to nothing else on this machine: %s",
   async (how) => {
     let asked = 0;
     const other = await listening("127.0.0.2", (response) => {
@@ -123,8 +137,9 @@ test.each(["for a token", "by a redirect"])(
           : { location: `${other}/shutdown?now` };
       response.writeHead(how === "for a token" ? 401 : 307, headers).end();
     });
-    const host = new URL(hostile).host;
-    expect(await resolverWith()(`${host}/a:1`, podsWith({}))).toBeUndefined();
+    const { host } = new URL(hostile);
+    const resolve = resolverWith({ allowedLoopback: [hostPortOf(host)] });
+    expect(await resolve(`${host}/a:1`, podsWith({}))).toBeUndefined();
     expect(asked).toBe(0);
   },
 );

@@ -1,7 +1,12 @@
 import { parseImageName, RegistryClient } from "@spry/image";
-import { type Clock, type KubeClient, pullCredentials } from "@spry/kube";
+import {
+  type Clock,
+  type HostPort,
+  type KubeClient,
+  OutboundGuard,
+  pullCredentials,
+} from "@spry/kube";
 import { type DigestResolver } from "@spry/serving";
-import { isInternal } from "@spry/source";
 
 /** A registry that has not responded is not queried again at every pass. */
 const pauseMs = 30_000;
@@ -15,11 +20,8 @@ export interface DigestResolverOptions {
   mirrors?: Readonly<Record<string, { url: string }>>;
   /** Hosts that are spoken to without TLS. */
   plain?: () => readonly string[];
-  /**
-   * False on a cluster: the node pulls the image, so the registry cannot be this Pod itself, its node or a cloud's metadata
-   * service.
-   */
-  mayUseLoopback: boolean;
+  /** The operator's registries on this machine: on one machine the node agent pulls from them, too. Default none. */
+  allowedLoopback?: readonly HostPort[];
   clock: Clock;
 }
 
@@ -29,15 +31,13 @@ export interface DigestResolverOptions {
  * image learns nothing of what else answers at its host.
  */
 export function createDigestResolver(options: DigestResolverOptions): DigestResolver {
-  const { client, mirrors = {}, plain = () => [], mayUseLoopback, clock } = options;
+  const { client, mirrors = {}, plain = () => [], allowedLoopback = [], clock } = options;
   const failures = new Map<string, number>();
+  // Where a registry sends us, to an authorization service for example, is its choice: it is looked at in the same way.
+  const guard = new OutboundGuard({ allowPrivate: true, allowed: allowedLoopback });
 
   const resolve: DigestResolver = async (image, pods) => {
     const name = parseImageName(image);
-    const { hostname: own } = new URL(`https://${name.host}`);
-    // Where the registry sends us, to an authorization service for example, is its choice, and not ours.
-    const mayReach = (address: string, hostname: string) =>
-      (mayUseLoopback && hostname === own.replace(/^\[|\]$/g, "")) || !isInternal(address);
     const credentials = await pullCredentials(client, pods);
     const loginAt = (host: string) => credentials?.find(host, name.repository);
     const registry = new RegistryClient({
@@ -45,7 +45,7 @@ export function createDigestResolver(options: DigestResolverOptions): DigestReso
       credentials: loginAt,
       plain: plain(),
       attempts: 2,
-      ...(mirrors[name.host] ? {} : { mayReach }),
+      ...(mirrors[name.host] ? {} : { guard }),
     });
     const { digest } = await registry.getManifest(name, { signal: AbortSignal.timeout(timeoutMs) });
     return `${name.host}/${name.repository}@${digest}`;

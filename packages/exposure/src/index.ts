@@ -46,4 +46,3 @@ export { JwksCache, type JwksCacheOptions, type KeySource } from "./access/jwks-
 export { exposableFrom, permits } from "./routes/service-address.ts";
 export { fetchKeys, type KeyFetchOptions } from "./access/fetch-keys.ts";
 export { type TokenRequest } from "./access/token-source.ts";
-export { plainAddress, refusedAddress } from "./access/key-address.ts";

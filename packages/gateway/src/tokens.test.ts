@@ -185,16 +185,32 @@ describe("a request is refused, and only the log says why:", () => {
   });
 
   test("of an issuer that cannot be reached: 401, and nothing of its answer is shown", async () => {
-    const authentications = [{ issuer: issuer.url, jwksUri: "http://127.0.0.1:1/keys" }];
+    const gone = await startIssuer();
+    await gone.close();
+    const authentications = [gone.authentication];
     const rules = [{ path: "/*", methods: ["GET" as const], jwt: { authentications } }];
     await bench.apiRule("dice", { rules });
-    const answer = await bearer(await issuer.token());
+    const answer = await bearer(await gone.token());
     expect(answer).toMatchObject({ status: 401, body: "the request has no valid token\n" });
     const refused = lines.find(({ message }) => message === "request refused");
     expect(refused?.fields).toMatchObject({
       reason: "the issuer's keys are not available",
       problems: [expect.stringContaining("ECONNREFUSED")],
     });
+  });
+
+  test("of an issuer on loopback that the operator has not allowed: nothing is connected to", async () => {
+    const hidden = await startIssuer({ isAllowed: false });
+    const { issuer: name, jwksUri: uri } = hidden.authentication;
+    for (const host of ["127.0.0.1", "localhost", "hello.default.localhost", "[::ffff:7f00:1]"]) {
+      const jwksUri = uri.replace("127.0.0.1", host);
+      const authentications = [{ issuer: name, jwksUri }];
+      const rules = [{ path: "/*", methods: ["GET" as const], jwt: { authentications } }];
+      await bench.apiRule("dice", { rules });
+      expect((await bearer(await hidden.token())).status).toBe(401);
+    }
+    expect(hidden.fetched()).toBe(0);
+    await hidden.close();
   });
 
   test("whose issuer is a Service of another namespace, unless that permits it", async () => {

@@ -30,6 +30,7 @@ export {
   type RegistryEndpoint,
   type ResolvedImage,
 } from "./client/registry-client.ts";
+export { ImageError } from "./client/image-error.ts";
 export { RegistryError } from "./client/registry-error.ts";
 export { readCertificates, readDockerConfig } from "./client/docker-config.ts";
 

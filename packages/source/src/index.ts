@@ -6,7 +6,6 @@ export { fetchSource, type FetchRequest, normalBaseDir } from "./fetch-source.ts
 export { authorizationFailed, GitError } from "./git-error.ts";
 export { allowedAddressProblem, type ServiceLookup } from "./git-server.ts";
 /** Whether an address is what no tenant's name may lead to. */
-export { isInternal } from "./internal-addresses.ts";
 export { removeAbandonedSessions } from "./git-session.ts";
 export { parseRepositoryUrl, type RepositoryUrl } from "./repository-url.ts";
 export {

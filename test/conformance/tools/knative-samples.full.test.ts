@@ -3,6 +3,7 @@
  * and tags by header have rows of the suite itself (knative.full.test.ts).
  */
 import { existsSync } from "node:fs";
+import { freePort } from "@spry/test-kit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { knativeProgram } from "../../../tools/foreign-tools/knative.ts";
 import { freeNodePort, KnativeTests, onMachine } from "../../support/knative-suite.ts";
@@ -16,10 +17,16 @@ const title = (what: string) => (lacks.length > 0 ? `${what} (needs: ${lacks.joi
 const rowMs = 120_000;
 
 const gatewayPort = await freeNodePort();
+const registryPort = await freePort();
 const platform = new Platform({
-  args: ["--no-example", "--sandbox=oci", `--gateway-port=${gatewayPort}`],
+  args: [
+    "--no-example",
+    "--sandbox=oci",
+    `--gateway-port=${gatewayPort}`,
+    `--allow-loopback=127.0.0.1:${registryPort}`,
+  ],
 });
-const suite = new KnativeTests(onMachine(platform));
+const suite = new KnativeTests({ ...onMachine(platform), registryPort });
 const image = (name: string) => `${suite.images}/${name}:latest`;
 
 async function apply(name: string, yaml: string): Promise<void> {

@@ -3,6 +3,7 @@
  * Serving itself is released by. Those of what is not served here are named in docs/knative.md.
  */
 import { existsSync } from "node:fs";
+import { freePort } from "@spry/test-kit";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { knativeProgram } from "../../../tools/foreign-tools/knative.ts";
 import { freeNodePort, KnativeTests, onMachine } from "../../support/knative-suite.ts";
@@ -17,10 +18,16 @@ const title = (what: string) => (lacks.length > 0 ? `${what} (needs: ${lacks.joi
 const rowMs = 300_000;
 
 const gatewayPort = await freeNodePort();
+const registryPort = await freePort();
 const platform = new Platform({
-  args: ["--no-example", "--sandbox=oci", `--gateway-port=${gatewayPort}`],
+  args: [
+    "--no-example",
+    "--sandbox=oci",
+    `--gateway-port=${gatewayPort}`,
+    `--allow-loopback=127.0.0.1:${registryPort}`,
+  ],
 });
-const suite = new KnativeTests(onMachine(platform));
+const suite = new KnativeTests({ ...onMachine(platform), registryPort });
 
 describe.skipIf(lacks.length > 0)(title("Knative's own programs"), () => {
   beforeAll(async () => {

@@ -1,7 +1,7 @@
 /** Commands about the platform of this machine. */
 import { type Command, Option } from "commander";
 import { sandboxKinds } from "../sandbox-kinds.ts";
-import { port, warmProcesses } from "./values.ts";
+import { collect, port, warmProcesses } from "./values.ts";
 
 export function addPlatformCommands(program: Command): void {
   program
@@ -23,6 +23,12 @@ export function addPlatformCommands(program: Command): void {
     .option("--webhook-port <port>", "port for webhooks of Git servers, 0: any free one", port, 0)
     .option("--registry-port <port>", "port of the image registry", port, 5000)
     .option("--registry-quota <size>", "size limit of the image registry", "20Gi")
+    .option(
+      "--allow-loopback <host:port>",
+      "a registry or an issuer of tokens on this machine that users may name; may be repeated",
+      collect,
+      [],
+    )
     .addOption(
       new Option(
         "--sandbox <kind>",

@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { load } from "js-yaml";
 import { type Function, functions } from "@spry/function";
-import { isNotFound, quantityValue } from "@spry/kube";
+import { type HostPort, isNotFound, parseHostPort, quantityValue } from "@spry/kube";
 import { urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { createLogger } from "../logger.ts";
@@ -34,6 +34,8 @@ export interface UpOptions {
   dashboardPort?: number;
   metricsPort: number;
   gatewayMetricsPort: number;
+  /** As they were written. */
+  allowLoopback: readonly string[];
   sandbox: SandboxKind;
   /** How many warm processes may wait. */
   warm: number;
@@ -59,6 +61,7 @@ export async function up(options: UpOptions): Promise<void> {
 async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const begin = performance.now();
   const registryQuota = bytesOf(options.registryQuota);
+  const allowedLoopback = options.allowLoopback.map(hostPortOf);
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
   const ticker = new Ticker();
@@ -81,7 +84,7 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
     dieLoudly(log);
     ticker.wait("  starting the platform");
     // What has begun to start is stopped once it has.
-    platform = await startPlatform({ ...options, registryQuota, dataDir, log });
+    platform = await startPlatform({ ...options, registryQuota, allowedLoopback, dataDir, log });
     ticker.stop();
     if (end) return end;
     printEndpoints(platform, options);
@@ -139,6 +142,15 @@ async function exampleOf(
 ): Promise<Example | undefined> {
   if (example && controller) return deployExample(platform, isNew);
   return undefined;
+}
+
+function hostPortOf(text: string): HostPort {
+  const pair = parseHostPort(text);
+  if (pair) return pair;
+  throw new UserError(
+    `${JSON.stringify(text)} is not a host and a port`,
+    "--allow-loopback takes a name or an address with a port: localhost:5001, 127.0.0.1:5001, [::1]:5001",
+  );
 }
 
 function bytesOf(text: string): number {

@@ -1,6 +1,9 @@
 import { fetchKeys } from "@spry/exposure";
-import { messageOf } from "@spry/kube";
+import { messageOf, OutboundGuard } from "@spry/kube";
 import { UserError } from "../user-error.ts";
+
+/** The user's own command calls what the user names. */
+const guard = new OutboundGuard({ allowPrivate: true, allowLoopback: true });
 
 /**
  * Where an issuer has its keys, from its metadata (OpenID Connect Discovery 1.0, section 4).
@@ -15,7 +18,7 @@ export async function keysOf(issuer: string): Promise<string> {
     new UserError(`the keys of ${issuer} were not found: ${what}`, wayOut);
   let text: string;
   try {
-    text = await fetchKeys(url, { allowLoopback: true });
+    text = await fetchKeys(url, { guard });
   } catch (error) {
     throw problem(`${url}: ${messageOf(error)}`);
   }

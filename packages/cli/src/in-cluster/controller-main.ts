@@ -171,7 +171,6 @@ async function lead(options: {
       resolveDigest: createDigestResolver({
         client,
         plain: () => [...environment.plainRegistries],
-        mayUseLoopback: false,
         clock: systemClock,
       }),
       onOwnership: (ownership) => remarkOwnership(remarks, ownership),

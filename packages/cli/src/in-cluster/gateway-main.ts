@@ -29,7 +29,6 @@ void runProgram(log, async (signal) => {
   const exposure = {
     namespace,
     ownCertificates: false,
-    allowLoopback: false,
     // Only APIRules open anything to clients outside. Functions whose callers need tokens never have hosts of their own.
     functionHosts: process.env["SPRY_SERVICE_TYPE"] !== "LoadBalancer",
     publicHttpsPort: 443,

@@ -44,6 +44,7 @@ const start = (config: string) =>
     host: "127.0.0.1",
     port: 0,
     callerAddresses: ["127.96.0.0/12"],
+    allowedLoopback: [],
     fingerprint: "one",
     log: silentLogger,
   });

@@ -10,10 +10,11 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import path from "node:path";
 import { type Readable } from "node:stream";
-import { type Logger } from "@spry/kube";
+import { type HostPort, type Logger } from "@spry/kube";
 import { type EventingSettings, eventingVariable } from "../gateway-eventing.ts";
 import { gatewayProgram, nodeOptions } from "../programs.ts";
 import { UserError } from "../user-error.ts";
+import { allowedLoopbackVariable } from "./allowed-loopback.ts";
 import { readJson, writeAtomically } from "./data-dir.ts";
 import { identify, isAlive, type ProcessIdentity, signal } from "./process-identity.ts";
 import { countsTokenVariable, metricsTokenVariable } from "./token-files.ts";
@@ -36,6 +37,8 @@ export interface GatewayOptions {
   eventing?: EventingSettings;
   /** Addresses and blocks at which it listens for callers among the Pods (ADR 0018). */
   callerAddresses: readonly string[];
+  /** See `PlatformOptions`. */
+  allowedLoopback: readonly HostPort[];
   /** Changes whenever a running gateway no longer fits: version, API server's address. */
   fingerprint: string;
   log: Logger;
@@ -157,6 +160,7 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
       NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
       [countsTokenVariable]: options.countsTokenFile,
       [metricsTokenVariable]: options.metricsTokenFile,
+      [allowedLoopbackVariable]: JSON.stringify(options.allowedLoopback),
       ...(options.eventing && { [eventingVariable]: JSON.stringify(options.eventing) }),
     },
   });

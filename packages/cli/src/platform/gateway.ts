@@ -57,6 +57,7 @@ export async function startGateway(
         pki: dataDir.pki,
       },
       callerAddresses: callerAddresses(sandbox),
+      allowedLoopback: options.allowedLoopback,
       fingerprint: [
         version,
         apiServer,
@@ -65,6 +66,7 @@ export async function startGateway(
         hashOf(metricsToken.token),
         hashOf(certificates.events.cert),
         sandbox.hostAddress,
+        hashOf(JSON.stringify(options.allowedLoopback)),
       ].join(" "),
       log,
     }),

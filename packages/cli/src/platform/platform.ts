@@ -5,7 +5,7 @@
 import path from "node:path";
 import { Liveness } from "@spry/controller";
 import { RegistryClient } from "@spry/image";
-import { type KubeClient, prometheusMetrics, resources } from "@spry/kube";
+import { type HostPort, type KubeClient, prometheusMetrics, resources } from "@spry/kube";
 import { createNode, type MachineNode, type Sandbox } from "@spry/machine";
 import { type LeveledLogger } from "../logger.ts";
 import { startPushServer } from "../push-server.ts";
@@ -61,6 +61,8 @@ export interface PlatformOptions {
   warm: number;
   /** False: Functions, their definitions and webhooks are left to another controller. */
   controller: boolean;
+  /** Servers on this machine that tenants may have the platform call: registries, issuers of tokens. */
+  allowedLoopback: readonly HostPort[];
   log: LeveledLogger;
 }
 
@@ -150,6 +152,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       metrics,
       liveness,
       withController: options.controller,
+      allowedLoopback: options.allowedLoopback,
       log,
       controllerSignal: deciding.signal,
       signal: running.signal,
@@ -266,7 +269,7 @@ function openWebhooks(
 }
 
 function openNode(
-  { dataDir, log }: PlatformOptions,
+  { dataDir, allowedLoopback, log }: PlatformOptions,
   parts: {
     foundation: Foundation;
     sandbox: Sandbox;
@@ -292,6 +295,7 @@ function openNode(
     mirrors: {
       [pullAddress]: { url: foundation.registryUrl, ...foundation.registry.logins.node() },
     },
+    allowedLoopback,
     pinned: images.digests,
     apiServer: { host, port: foundation.apiPort },
     log: log.child({ room: "node" }),

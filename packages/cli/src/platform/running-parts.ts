@@ -7,7 +7,13 @@ import {
 } from "@spry/controller";
 import { startSubscriptions } from "@spry/eventing";
 import { startExposure } from "@spry/exposure";
-import { measuredTransport, messageOf, type prometheusMetrics, systemClock } from "@spry/kube";
+import {
+  type HostPort,
+  measuredTransport,
+  messageOf,
+  type prometheusMetrics,
+  systemClock,
+} from "@spry/kube";
 import {
   createServiceLookup,
   type MachineNode,
@@ -47,6 +53,7 @@ export interface RunningParts {
   liveness: Liveness;
   /** Without: Functions are left to another controller. */
   withController: boolean;
+  allowedLoopback: readonly HostPort[];
   log: LeveledLogger;
   /** Ends the Function Controller. */
   controllerSignal: AbortSignal;
@@ -117,7 +124,7 @@ export function startParts(parts: RunningParts): Promise<unknown>[] {
       resolveDigest: createDigestResolver({
         client: controllerClient,
         mirrors: { [pullAddress]: { url: foundation.registryUrl } },
-        mayUseLoopback: true,
+        allowedLoopback: parts.allowedLoopback,
         clock: systemClock,
       }),
       onOwnership(ownership) {

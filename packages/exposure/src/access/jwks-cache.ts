@@ -41,14 +41,21 @@ const freshMs = 300_000;
 const staleMs = 3_600_000;
 /** A failure is remembered: no client can make us fetch more often. */
 const retryMs = 10_000;
-/** An unknown key causes the set to be fetched again: so many times at once, and one more time in each interval. */
+/**
+ * An unknown key causes the set to be fetched again: so many times at once, and one more time in each interval. Strangers who invent
+ * keys can therefore delay a new one by the interval, and no longer.
+ */
 const maxRotations = 3;
-const rotationMs = 30_000;
+const rotationMs = 5_000;
+/** A signature that is not good causes it, too, because a key may have been replaced under its id: at most so often. */
+const renewalMs = 10_000;
 
 interface Entry {
   source: KeySource;
   keys: VerificationKey[] | undefined;
-  /** The number of the set, of all that were ever fetched. */
+  /** As it was fetched. */
+  text: string;
+  /** The number of the set, of all different ones that were ever fetched. */
   version: number;
   fetchedAt: number;
   /** When a fetch was last begun. */
@@ -56,13 +63,16 @@ interface Entry {
   /** How many more times it may be fetched for unknown keys, and since when. */
   rotations: number;
   rotationsAt: number;
+  /** When it was last fetched for a signature. */
+  renewedAt: number;
   problem: string | undefined;
   fetching: Promise<void> | undefined;
 }
 
 /**
  * The keys of issuers by tenant and URL of their set (RFC 7517). A set is fetched once, however many requests wait for it; a
- * token with an unknown `kid` causes it to be fetched again, three times at once and then at most every 30 s.
+ * token with an unknown `kid` causes it to be fetched again, three times at once and then at most every 5 s; one whose signature is not
+ * good, at most every 10 s.
  */
 export class JwksCache {
   readonly #entries = new Map<string, Entry>();
@@ -90,10 +100,32 @@ export class JwksCache {
       else await entry.fetching;
     } else if (age() > freshMs && this.#mayTry(entry)) void this.#refresh(entry);
     if (!entry.keys || age() > staleMs) throw new KeysUnavailableError(entry.problem);
-    const found = matching(entry.keys, header);
-    if (found.length > 0) return found;
-    if (entry.fetching || this.#mayRotate(entry)) await this.#refresh(entry);
-    return matching(entry.keys, header);
+    const found = () => matching(entry.keys ?? [], header);
+    if (found().length === 0)
+      await this.#renew(
+        entry,
+        () => found().length > 0,
+        () => this.#mayRotate(entry),
+      );
+    return found();
+  }
+
+  /**
+   * After a signature was not good with the keys of this version: whether there is another set by now, which may have replaced a key
+   * under its id.
+   */
+  async isRenewed(source: KeySource, version: number | undefined): Promise<boolean> {
+    const entry = this.#use(source);
+    const isOther = () => entry.version !== version;
+    if (!isOther()) await this.#renew(entry, isOther, () => this.#mayRenew(entry));
+    return isOther();
+  }
+
+  /** Fetches the set, if it may. A fetch that is under way may have begun before a key was published: then once more. */
+  async #renew(entry: Entry, isEnough: () => boolean, mayFetch: () => boolean): Promise<void> {
+    const isUnderWay = entry.fetching !== undefined;
+    if (isUnderWay || mayFetch()) await this.#refresh(entry);
+    if (isUnderWay && !isEnough() && (entry.fetching || mayFetch())) await this.#refresh(entry);
   }
 
   /**
@@ -103,6 +135,7 @@ export class JwksCache {
   version(source: KeySource): number | undefined {
     const entry = this.#entries.get(keyOf(source));
     if (!entry?.keys) return undefined;
+    this.#followClock(entry);
     const age = this.#clock.now() - entry.fetchedAt;
     if (age > freshMs && this.#mayTry(entry)) void this.#refresh(entry);
     return age > staleMs ? undefined : entry.version;
@@ -120,19 +153,29 @@ export class JwksCache {
     const entry: Entry = known ?? {
       source,
       keys: undefined,
+      text: "",
       version: 0,
       fetchedAt: never,
       triedAt: never,
       rotations: maxRotations,
       rotationsAt: this.#clock.now(),
+      renewedAt: never,
       problem: undefined,
       fetching: undefined,
     };
+    this.#followClock(entry);
     // The order of a Map is that of insertion: the first was not used for longest.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     if (!known) this.#makeRoom(source.tenant);
     return entry;
+  }
+
+  /** A clock that was set back delays nothing: what seems to be in the future counts as now. */
+  #followClock(entry: Entry): void {
+    const now = this.#clock.now();
+    for (const at of ["fetchedAt", "triedAt", "rotationsAt", "renewedAt"] as const)
+      entry[at] = Math.min(entry[at], now);
   }
 
   #makeRoom(tenant: string): void {
@@ -158,6 +201,13 @@ export class JwksCache {
     return true;
   }
 
+  #mayRenew(entry: Entry): boolean {
+    const now = this.#clock.now();
+    if (now - entry.renewedAt < renewalMs) return false;
+    entry.renewedAt = now;
+    return true;
+  }
+
   #refresh(entry: Entry): Promise<void> {
     return (entry.fetching ??= this.#load(entry).finally(() => (entry.fetching = undefined)));
   }
@@ -166,8 +216,13 @@ export class JwksCache {
     entry.triedAt = this.#clock.now();
     const { uri } = entry.source;
     try {
-      entry.keys = parseKeys(await this.#fetch(entry.source));
-      entry.version = ++this.#sets;
+      const text = await this.#fetch(entry.source);
+      // What was verified with the same keys stays verified.
+      if (!entry.keys || entry.text !== text) {
+        entry.keys = parseKeys(text);
+        entry.text = text;
+        entry.version = ++this.#sets;
+      }
       entry.fetchedAt = this.#clock.now();
       entry.problem = undefined;
     } catch (error) {

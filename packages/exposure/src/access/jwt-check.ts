@@ -82,22 +82,32 @@ export function createJwtCheck(options: { keys: JwksCache; clock?: Clock }): Jwt
     return claims;
   }
 
-  /** With the version of the issuer's keys that it was verified by. */
+  /** With the version of the issuer's keys that it was verified by. A key may have been replaced under its id: then the new one counts. */
   async function verifySignature(
-    { header, signed, signature }: SignedToken,
+    token: SignedToken,
     source: KeySource,
   ): Promise<{ problem?: string; version?: number | undefined }> {
+    const first = await verifyOnce(token, source);
+    const { isBad, version } = first;
+    if (isBad && (await keys.isRenewed(source, version))) return verifyOnce(token, source);
+    return first;
+  }
+
+  async function verifyOnce(
+    { header, signed, signature }: SignedToken,
+    source: KeySource,
+  ): Promise<{ problem?: string; version?: number | undefined; isBad?: boolean }> {
     const { alg, kid, isCritical } = header;
     if (!isAlgorithm(alg)) return { problem: "the token's algorithm is not accepted" };
     const candidates = await keys.keysFor(source, { alg, ...(kid === undefined ? {} : { kid }) });
     const version = keys.version(source);
     if (candidates.length === 0) return { problem: "the token's key is not one of the issuer's" };
     // Nothing that a header may demand of its readers is known here (RFC 7515, section 4.1.11).
-    if (!isCritical) {
-      for (const { key } of candidates.slice(0, maxCandidates))
-        if (key && (await isSignature(alg, key, signed, signature))) return { version };
-    }
-    return { problem: "the token's signature is not valid" };
+    const problem = "the token's signature is not valid";
+    if (isCritical) return { problem };
+    for (const { key } of candidates.slice(0, maxCandidates))
+      if (key && (await isSignature(alg, key, signed, signature))) return { version };
+    return { problem, version, isBad: true };
   }
 
   function timeProblem({ exp, nbf, iat }: Claims): string | undefined {

@@ -3,7 +3,7 @@ import { type ExposedRule } from "@spry/function";
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PathTrie } from "./path-trie.ts";
-import { requestPath } from "./request-path.ts";
+import { otherReadings, requestPath } from "./request-path.ts";
 import { createRuleMatcher } from "./rule-matcher.ts";
 
 const exposed = (path: string, methods: string[], regex = false): ExposedRule => ({
@@ -149,6 +149,38 @@ test.each<[target: string, path: string | undefined]>([
   ["/a\\..\\b", undefined],
   ["/a%5c..%5cb", undefined],
   ["/a%00", undefined],
+  ["/open/..%3b/admin", undefined],
+  ["/open/..%3Ba=b/admin", undefined],
+  ["/open/.%3b/admin", undefined],
+  ["/open/%2e%2e%3b/admin", undefined],
+  ["/open/%2E%2e%3B%2fadmin", undefined],
+  ["/open%2f..%3b%2fadmin", undefined],
+  ["/open/..%3f", undefined],
+  ["/open/..%23/admin", undefined],
+  ["/open/..%09/admin", undefined],
+  ["/open/..%0a/admin", undefined],
+  ["/open/..%0d%0a/admin", undefined],
+  ["/open/.%0A./admin", undefined],
+  ["/a%01", undefined],
+  ["/a%1F", undefined],
+  ["/%7f", undefined],
+  ["/%0d%0aset-cookie:%20a", undefined],
+  ["/a%20b%21", "/a%20b%21"],
+  ["/a%7Eb%80", "/a~b%80"],
+  ["/%e0%80%ae%e0%80%ae/admin", undefined],
+  ["/%E0%9f%bf", undefined],
+  ["/%e0%a0%80", "/%e0%a0%80"],
+  ["/%f0%80%80%ae", undefined],
+  ["/%f0%9f%98%80", "/%f0%9f%98%80"],
+  ["/%f8%80%80%80%ae", undefined],
+  ["/%fc%80%80%80%80%ae", undefined],
+  ["/%c0.", undefined],
+  ["/%ff", "/%ff"],
+  ["/%ef%bc%8e", "/%ef%bc%8e"],
+  ["/\u00c0\u00ae\u00c0\u00ae/admin", undefined],
+  ["/\u00e0\u0080\u00ae", undefined],
+  ["/\u00c3\u00a9", "/\u00c3\u00a9"],
+  ["/..%252f", "/..%252f"],
   ["/a%2", undefined],
   ["/a%zz", undefined],
   ["/a b", undefined],
@@ -158,6 +190,24 @@ test.each<[target: string, path: string | undefined]>([
   ["*", undefined],
 ])("the path of %s is %s", (target, path) => {
   expect(requestPath(target)).toBe(path);
+});
+
+test.each<[path: string, readings: string[]]>([
+  ["/a", []],
+  ["/a%20b", []],
+  ["/admin;x", ["/admin"]],
+  ["/admin%3bx", ["/admin", "/admin;x"]],
+  ["/admin%3Bx/y", ["/admin/y", "/admin;x/y"]],
+  ["/admin%3fx", ["/admin", "/admin%3fx"]],
+  ["/admin%23x", ["/admin", "/admin%23x"]],
+  ["/%40admin", ["/@admin"]],
+  ["/open%2fadmin", ["/open/admin"]],
+  ["//admin", ["/admin"]],
+])("the path %s may also be understood as %j", (path, readings) => {
+  const found = otherReadings(path);
+  expect(found).toEqual(expect.arrayContaining(readings.filter((each) => each !== path)));
+  expect(found).not.toContain(path);
+  if (readings.length === 0) expect(found).toEqual([]);
 });
 
 /** The same in the simplest way: as a regular expression of segments. */

@@ -1,11 +1,12 @@
-import { isIP } from "node:net";
-import { plainAddress, refusedAddress, withPorts } from "@spry/exposure";
+import { withPorts } from "@spry/exposure";
 import {
+  addressKind,
   type Clock,
   type EndpointSlice,
   Informer,
   type KubeClient,
   type Logger,
+  plainAddress,
   resources,
   type Service,
   silentLogger,
@@ -120,7 +121,7 @@ export class Deliverer {
   }
 
   /**
-   * Why an address is not one outside the cluster: it is a Service's or a Pod's. Not every cluster takes these from private
+   * Why an address is not one outside the cluster, as the end of a sentence: it is a Service's or a Pod's. Not every cluster takes these from private
    * networks, and a name may resolve to any.
    */
   addressProblem(address: string): string | undefined {
@@ -128,7 +129,7 @@ export class Deliverer {
     const isOwn = [this.services, this.#slices].some(
       (cache) => cache.byIndex("address", plain).length > 0,
     );
-    return isOwn ? `address ${address} is of a Service or a Pod of this cluster` : undefined;
+    return isOwn ? "is of a Service or a Pod of this cluster" : undefined;
   }
 
   async deliver(request: DeliveryRequest): Promise<DeliveryResult> {
@@ -174,9 +175,7 @@ const failureOf = ({ reason, message }: DeliveryFailure): DeliveryFailure => ({ 
 
 function withoutRefused(slice: EndpointSlice): EndpointSlice {
   const endpoints = (slice.endpoints ?? []).filter(({ addresses }) =>
-    addresses.every(
-      (address) => isIP(address) !== 0 && refusedAddress(address, true) === undefined,
-    ),
+    addresses.every((address) => ![undefined, "forbidden"].includes(addressKind(address))),
   );
   return { ...slice, endpoints };
 }

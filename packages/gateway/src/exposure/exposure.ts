@@ -7,7 +7,7 @@ import {
   type KeySource,
 } from "@spry/exposure";
 import { type ExposedHost, type ExposedRule } from "@spry/function";
-import { type Clock } from "@spry/kube";
+import { type Clock, type HostPort, OutboundGuard } from "@spry/kube";
 import { type KeyReachSources, reachProblem } from "./key-reach.ts";
 
 export interface ExposureOptions {
@@ -15,8 +15,8 @@ export interface ExposureOptions {
   namespace: string;
   /** Whether the platform issues certificates itself, for Gateways that name none. */
   ownCertificates: boolean;
-  /** Whether issuers of tokens may run on this machine: on one machine, not in a cluster. */
-  allowLoopback: boolean;
+  /** The operator's issuers of tokens on this machine. Keys are fetched from no other loopback address. Default none. */
+  allowedLoopback?: readonly HostPort[];
   /** Trusted for issuers' keys in addition to the system's authorities, PEM. */
   issuerCa?: string;
   /**
@@ -52,14 +52,18 @@ export class AccessChecks {
 
   /** `reach` has what belongs to tenants. */
   constructor(
-    { allowLoopback, issuerCa: ca }: ExposureOptions,
+    { allowedLoopback: allowed = [], issuerCa: ca }: ExposureOptions,
     reach: () => KeyReachSources,
     clock: Clock,
   ) {
     const fetch = ({ uri, tenant }: KeySource) =>
       fetchKeys(uri, {
-        allowLoopback,
-        mayReach: (address, port) => reachProblem(reach(), tenant, address, port),
+        guard: new OutboundGuard({
+          // Issuers run in private networks, too.
+          allowPrivate: true,
+          allowed,
+          problemOf: (address, port) => reachProblem(reach(), tenant, address, port),
+        }),
         ...(ca ? { ca } : {}),
       });
     this.keys = new JwksCache({ fetch, clock });

@@ -131,7 +131,8 @@ export const rule: Filter = ({ exposed, request, path: target }) => {
     return other.kind === "rule" && (match.kind !== "rule" || other.rule !== match.rule);
   };
   // What one rule opens must not be what another one protects for a Service that reads the path in its own way.
-  if (otherReadings(asked).some(isOther)) return severalReadings;
+  const isEncodedRule = match.kind === "rule" && JSON.stringify(match.rule.path).includes("%");
+  if (otherReadings(asked, { isEncodedRule }).some(isOther)) return severalReadings;
   if (match.kind === "rule") {
     exposed.rule = match.rule;
     return undefined;

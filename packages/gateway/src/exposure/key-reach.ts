@@ -22,7 +22,7 @@ export interface KeyReachSources {
 }
 
 /**
- * Why the keys of a tenant's APIRule are not fetched from this address: it is that of another tenant's Service or Pod,
+ * Why the keys of a tenant's APIRule are not fetched from this address, as the end of a sentence: it is that of another tenant's Service or Pod,
  * which the tenant may be unable to reach by itself. Addresses that belong to no Service have to be protected by the network.
  */
 export function reachProblem(
@@ -43,5 +43,5 @@ export function reachProblem(
     (service) => service.metadata.namespace === tenant || permits(service, tenant),
   );
   if (owners.length === 0 || isOpen) return undefined;
-  return `address ${address} belongs to a Service of another namespace, which has to permit it with the annotation ${exposableFrom}`;
+  return `belongs to a Service of another namespace, which has to permit it with the annotation ${exposableFrom}`;
 }

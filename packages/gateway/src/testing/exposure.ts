@@ -9,15 +9,17 @@ import {
   type IstioGateway,
   istioGateways,
 } from "@spry/function";
-import { type KubeClient, resources } from "@spry/kube";
+import { type HostPort, type KubeClient, resources } from "@spry/kube";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { type Bench, startBench } from "./bench.ts";
 
 export const systemNamespace = "kyma-system";
+/** The issuers that `startIssuer` has started, as an operator lists them. */
+const issuers: HostPort[] = [];
 export const exposure = {
   namespace: systemNamespace,
   ownCertificates: true,
-  allowLoopback: true,
+  allowedLoopback: issuers,
 };
 
 export type Servers = NonNullable<NonNullable<IstioGateway["spec"]>["servers"]>;
@@ -95,8 +97,8 @@ async function define(client: KubeClient): Promise<void> {
     await client.create(resources.customResourceDefinitions, definition);
 }
 
-/** An issuer of tokens (OpenID Connect): its keys at `/keys`, over HTTP. */
-export async function startIssuer() {
+/** An issuer of tokens (OpenID Connect): its keys at `/keys`, over HTTP. `isAllowed`: the operator has listed it. */
+export async function startIssuer({ isAllowed = true } = {}) {
   const make = async (kid: string, alg = "ES256") => {
     const { privateKey, publicKey } = await generateKeyPair(alg);
     return { kid, alg, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg } };
@@ -108,7 +110,9 @@ export async function startIssuer() {
     response.end(JSON.stringify({ keys: [key.jwk] }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { port } = server.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}`;
+  if (isAllowed) issuers.push({ host: "127.0.0.1", port });
   return {
     url,
     authentication: { issuer: url, jwksUri: `${url}/keys` },

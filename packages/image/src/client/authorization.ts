@@ -1,5 +1,7 @@
+import { type OutboundGuard } from "@spry/kube";
 import { isLoopback } from "../image-name.ts";
-import { type HttpRequest, type MayReach, readAll, send } from "./http.ts";
+import { type HttpRequest, readAll, send } from "./http.ts";
+import { ImageError, parseJson } from "./image-error.ts";
 import { RegistryError } from "./registry-error.ts";
 
 /** An identity at a registry: a password, or the result of an earlier sign-in there. */
@@ -37,7 +39,7 @@ export interface TokenWay {
   /** The registry's own. */
   origin: string;
   certificates?: ((host: string) => string | undefined) | undefined;
-  mayReach?: MayReach | undefined;
+  guard?: OutboundGuard | undefined;
 }
 
 /**
@@ -48,29 +50,31 @@ export async function fetchToken(
   challenge: Challenge,
   scopes: readonly string[],
   credentials: Credentials | undefined,
-  { origin, certificates, mayReach }: TokenWay,
+  { origin, certificates, guard }: TokenWay,
 ): Promise<{ token: string; expiresInMs: number }> {
   const { realm = "", service } = challenge.parameters;
   if (!URL.canParse(realm))
-    throw new Error("asking for a token: the registry named no valid realm");
+    throw new ImageError("asking for a token: the registry named no valid realm");
   const url = new URL(realm);
   // A registry elsewhere has no business with what listens on this machine.
   const isLocal = isLoopback(url.host) && isLoopback(new URL(origin).host);
   if (url.protocol !== "https:" && !isLocal)
-    throw new Error(`asking for a token: ${url.host} is not reached by TLS`);
+    throw new ImageError(
+      "asking for a token: the registry named a realm that is not reached by TLS",
+    );
   const ca = certificates?.(url.host);
-  const answer = await send({ ...tokenRequest(url, service, scopes, credentials), ca, mayReach });
+  const answer = await send({ ...tokenRequest(url, service, scopes, credentials), ca, guard });
   const body = await readAll(answer, 256 * 1024);
   const status = answer.statusCode ?? 0;
   if (status !== 200)
-    throw new RegistryError(`asking ${url.host} for a token: ${status}`, { status });
-  const { token, access_token, expires_in } = JSON.parse(body.toString()) as {
-    token?: string;
-    access_token?: string;
-    expires_in?: number;
-  };
+    throw new RegistryError(`asking ${url.host} for a token: ${status}`, {
+      status,
+      host: url.host,
+    });
+  const { token, access_token, expires_in } = (parseJson(body, "the response with a token") ??
+    {}) as { token?: string; access_token?: string; expires_in?: number };
   const value = token ?? access_token;
-  if (!value) throw new Error(`asking ${url.host} for a token: the response has no token`);
+  if (!value) throw new ImageError("asking for a token: the response has no token");
   return { token: value, expiresInMs: (expires_in ?? 60) * 1000 };
 }
 

@@ -1,9 +1,10 @@
-import { lookup, type LookupAddress } from "node:dns";
+import { lookup } from "node:dns";
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import { type Agent as HttpsAgent } from "node:https";
-import { isIP, type LookupFunction } from "node:net";
+import { type LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { AddressRefusedError, type OutboundGuard } from "@spry/kube";
 import { RegistryError } from "./registry-error.ts";
 
 /**
@@ -23,19 +24,14 @@ export interface HttpRequest {
   signal?: AbortSignal | undefined;
   /** Certificates (PEM) of a private authority to trust in addition to the public ones. */
   ca?: string | undefined;
-  mayReach?: MayReach | undefined;
+  /** Which addresses are connected to. Connections are shared by requests with the same one. Default: all. */
+  guard?: OutboundGuard | undefined;
 }
-
-/**
- * Whether a request may connect to an address to which a host name leads (`hostname`: without brackets and port). The address
- * that was checked is the one that is connected to, and connections of other requests are not reused.
- */
-export type MayReach = (address: string, hostname: string) => boolean;
 
 /** No byte in either direction for so long means that the other side is gone. */
 const idleTimeoutMs = 30_000;
 
-const plainAgent = new http.Agent({ keepAlive: true, maxSockets: 16, timeout: idleTimeoutMs });
+const agentOptions = { keepAlive: true, maxSockets: 16, timeout: idleTimeoutMs };
 
 /**
  * One HTTP exchange. `node:http` and not `fetch`: it loads in a third of the time, which is most of
@@ -46,7 +42,14 @@ export async function send(request: HttpRequest): Promise<IncomingMessage> {
     return await exchange(request);
   } catch (cause) {
     request.signal?.throwIfAborted();
-    throw new RegistryError(`${request.method} ${describeUrl(request.url)}`, { status: 0, cause });
+    // The next attempt would have the same result.
+    if (cause instanceof AddressRefusedError) throw cause;
+    const { host } = request.url;
+    throw new RegistryError(`${request.method} ${describeUrl(request.url)}`, {
+      status: 0,
+      host,
+      cause,
+    });
   }
 }
 
@@ -57,19 +60,22 @@ async function exchange({
   body,
   signal,
   ca,
-  mayReach,
+  guard,
 }: HttpRequest): Promise<IncomingMessage> {
   const secure = url.protocol === "https:";
   // TLS is only loaded where a registry needs it: a loopback registry never does.
   const transport = secure ? (await import("node:https")).default : http;
   const hostname = addressOf(url.hostname);
-  if (mayReach && isIP(hostname) && !mayReach(hostname, hostname)) throw internalAddress(hostname);
+  const port = Number(url.port) || (secure ? 443 : 80);
+  const byName = hostname.endsWith(".localhost") ? lookupLocalhost : undefined;
+  const refusal = guard?.refusal(hostname, port);
+  if (refusal) throw refusal;
   const content = body?.open();
   const outgoing = transport.request({
     method,
     protocol: url.protocol,
     hostname,
-    port: url.port || (secure ? 443 : 80),
+    port,
     path: url.pathname + url.search,
     headers: {
       host: url.host,
@@ -77,9 +83,8 @@ async function exchange({
       ...headers,
       ...(body ? { "content-length": body.size } : {}),
     },
-    agent: secure ? await secureAgent(ca, mayReach !== undefined) : mayReach ? false : plainAgent,
-    ...(hostname.endsWith(".localhost") ? { lookup: lookupLocalhost } : {}),
-    ...(mayReach && { lookup: guarded(mayReach) }),
+    agent: secure ? await secureAgent(ca, guard) : plainAgent(guard),
+    ...(guard ? { lookup: guard.lookup(port, byName) } : byName && { lookup: byName }),
     ...(secure && url.hostname.endsWith("localhost") ? { servername: url.hostname } : {}),
     ...(signal ? { signal } : {}),
   });
@@ -100,46 +105,45 @@ async function exchange({
   return answer;
 }
 
-const secureAgents = new Map<string, HttpsAgent>();
+/** Connections that one guard has let through are not for requests of another. */
+interface Agents {
+  plain?: http.Agent;
+  /** By authority: connections are kept, and must not be mistaken for each other. */
+  secure: Map<string, HttpsAgent>;
+}
 
-/** One for each authority: connections are kept, and must not be mistaken for each other. */
-async function secureAgent(ca: string | undefined, isAlone: boolean): Promise<HttpsAgent> {
-  const known = isAlone ? undefined : secureAgents.get(ca ?? "");
+const unguarded: Agents = { secure: new Map() };
+const guardedAgents = new WeakMap<OutboundGuard, Agents>();
+
+function agentsOf(guard: OutboundGuard | undefined): Agents {
+  if (!guard) return unguarded;
+  const known = guardedAgents.get(guard) ?? { secure: new Map() };
+  guardedAgents.set(guard, known);
+  return known;
+}
+
+function plainAgent(guard: OutboundGuard | undefined): http.Agent {
+  return (agentsOf(guard).plain ??= new http.Agent(agentOptions));
+}
+
+async function secureAgent(ca: string | undefined, guard: OutboundGuard | undefined) {
+  const agents = agentsOf(guard).secure;
+  const known = agents.get(ca ?? "");
   if (known) return known;
   const [{ Agent }, { getCACertificates }] = await Promise.all([
     import("node:https"),
     import("node:tls"),
   ]);
   const agent = new Agent({
-    keepAlive: !isAlone,
-    maxSockets: 16,
-    timeout: idleTimeoutMs,
+    ...agentOptions,
     ...(ca === undefined ? {} : { ca: [...getCACertificates(), ca] }),
   });
-  if (!isAlone) secureAgents.set(ca ?? "", agent);
+  agents.set(ca ?? "", agent);
   return agent;
 }
 
-const internalAddress = (hostname: string) => new Error(`${hostname} leads to an internal address`);
-
-/** Resolves a name to all of its addresses, and fails if one of them may not be reached. */
-const guarded =
-  (mayReach: MayReach): LookupFunction =>
-  (hostname, options, callback) => {
-    const resolve = hostname.endsWith(".localhost") ? lookupLocalhost : lookup;
-    resolve(hostname, { ...options, all: true }, (error, found) => {
-      if (error) return callback(error, "");
-      const addresses = found as LookupAddress[];
-      const [first] = addresses;
-      if (!first || addresses.some(({ address }) => !mayReach(address, hostname)))
-        return callback(internalAddress(hostname), "");
-      if (options.all) callback(null, addresses);
-      else callback(null, first.address, first.family);
-    });
-  };
-
 function addressOf(hostname: string): string {
-  if (hostname === "localhost") return "127.0.0.1";
+  if (/^localhost\.?$/.test(hostname)) return "127.0.0.1";
   return hostname.replace(/^\[(.*)\]$/, "$1");
 }
 

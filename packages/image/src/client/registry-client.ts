@@ -14,6 +14,7 @@ import {
 } from "../manifest.ts";
 import { uploadBlob } from "./blob-upload.ts";
 import { type Body, readAll } from "./http.ts";
+import { ImageError, parseJson } from "./image-error.ts";
 import { RegistryConnection, type RegistryClientOptions } from "./registry-connection.ts";
 import { isNotFound } from "./registry-error.ts";
 
@@ -47,18 +48,22 @@ export class RegistryClient {
     const { signal } = options;
     let found = await this.getManifest(name, { signal });
     if (isIndex(found.manifest)) {
+      assertIsImage(name, found.manifest.manifests);
       const entry = selectPlatform(found.manifest, options.platform ?? currentPlatform());
+      assertDigests(name, [entry]);
       found = await this.getManifest({ ...name, digest: entry.digest }, { signal });
       if (isIndex(found.manifest))
-        throw new Error(`${formatImageName(name)}: an index in an index`);
+        throw new ImageError(`${formatImageName(name)}: an index in an index`);
     }
     const { digest, manifest } = found;
     assertIsImage(name, manifest.config && manifest.layers);
-    const config = JSON.parse(
-      (await this.readBlob(name, manifest.config, { limit: configSizeLimit, signal })).toString(),
-    ) as ImageConfig;
+    assertDigests(name, [manifest.config, ...manifest.layers]);
+    const config = parseJson(
+      await this.readBlob(name, manifest.config, { limit: configSizeLimit, signal }),
+      `the configuration of ${formatImageName(name)}`,
+    ) as ImageConfig | null;
     assertIsImage(name, config?.rootfs?.diff_ids);
-    return { name: { ...name, digest }, digest, manifest, config };
+    return { name: { ...name, digest }, digest, manifest, config: config as ImageConfig };
   }
 
   /** The manifest that a name's digest or tag stands for; its bytes are verified against the digest. */
@@ -77,7 +82,11 @@ export class RegistryClient {
     const digest = digestOf(bytes);
     if (name.digest !== undefined && digest !== name.digest)
       throw new Error(`${formatImageName(name)}: the registry sent another manifest, ${digest}`);
-    return { digest, bytes, manifest: JSON.parse(bytes.toString()) as ImageManifest | ImageIndex };
+    // The digest in the name may be from an index that the registry has sent.
+    const what = `the manifest of ${name.host}/${name.repository}`;
+    const read = parseJson(bytes, what);
+    if (typeof read !== "object" || read === null) throw new ImageError(`${what} is not an object`);
+    return { digest, bytes, manifest: read as ImageManifest | ImageIndex };
   }
 
   /** The digest behind a name, without its manifest; undefined when there is none. */
@@ -219,9 +228,15 @@ export class RegistryClient {
 /** A registry keeps charts, signatures and documents, too, in manifests like those of images. */
 function assertIsImage(name: ImageName, list: unknown): void {
   if (!Array.isArray(list))
-    throw new Error(
+    throw new ImageError(
       `${formatImageName(name)} is not an image that can be run, but another kind of artifact`,
     );
+}
+
+/** They become parts of paths at the registry. */
+function assertDigests(name: ImageName, list: readonly (Descriptor | null)[]): void {
+  if (!list.every((each) => typeof each?.digest === "string" && isDigest(each.digest)))
+    throw new ImageError(`${formatImageName(name)} names content without a valid digest`);
 }
 
 function referenceOf(name: ImageName): string {

@@ -1,4 +1,5 @@
 import { type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
+import { type OutboundGuard } from "@spry/kube";
 import { type ImageName, isLoopback } from "../image-name.ts";
 import {
   basicAuthorization,
@@ -7,7 +8,8 @@ import {
   parseChallenge,
   type TokenWay,
 } from "./authorization.ts";
-import { type Body, describeUrl, type MayReach, readAll, send } from "./http.ts";
+import { type Body, describeUrl, readAll, send } from "./http.ts";
+import { ImageError } from "./image-error.ts";
 import { RegistryError } from "./registry-error.ts";
 
 /** Where a registry really is, and who we are there. */
@@ -34,8 +36,8 @@ export interface RegistryClientOptions {
    * is not the last attempt. Default none.
    */
   patienceMs?: number;
-  /** Which addresses are connected to, redirects and authorization services included. Default all. */
-  mayReach?: MayReach;
+  /** Which addresses are connected to, redirects and authorization services included; see `HttpRequest`. Default all. */
+  guard?: OutboundGuard | undefined;
 }
 
 interface Call {
@@ -104,13 +106,13 @@ export class RegistryConnection {
     const url = typeof to === "string" ? new URL(`/v2/${name.repository}/${to}`, home) : to;
     const { origin } = new URL(home);
     const credentials = await this.#credentialsOf(name.host);
-    const { certificates, mayReach } = this.#options;
+    const { certificates, guard } = this.#options;
     const tokenKey = `${home} ${call.scopes.join(" ")}`;
     const token = this.#tokens.get(tokenKey);
     let authorization = basicAuthorization(credentials);
     if (token && token.until > Date.now()) authorization = token.authorization;
 
-    let answer = await follow(method, url, call, { origin, authorization, certificates, mayReach });
+    let answer = await follow(method, url, call, { origin, authorization, certificates, guard });
     this.#hasAnswered = true;
     const challenge =
       answer.statusCode === 401
@@ -121,13 +123,13 @@ export class RegistryConnection {
       const fetched = await fetchToken(challenge, call.scopes, credentials, {
         origin,
         certificates,
-        mayReach,
+        guard,
       });
       authorization = `Bearer ${fetched.token}`;
       // Ten seconds early, so that it does not run out on the way.
       const until = Date.now() + fetched.expiresInMs - 10_000;
       this.#tokens.set(tokenKey, { authorization, until });
-      answer = await follow(method, url, call, { origin, authorization, certificates, mayReach });
+      answer = await follow(method, url, call, { origin, authorization, certificates, guard });
     }
     if (call.expect.includes(answer.statusCode ?? 0)) return answer;
     throw await errorOf(answer, method, url);
@@ -162,12 +164,7 @@ async function follow(
   method: string,
   url: URL,
   { headers, body, signal }: Call,
-  {
-    origin,
-    authorization,
-    certificates,
-    mayReach,
-  }: TokenWay & { authorization: string | undefined },
+  { origin, authorization, certificates, guard }: TokenWay & { authorization: string | undefined },
 ): Promise<IncomingMessage> {
   const redirects = method === "GET" || method === "HEAD" ? [301, 302, 303, 307, 308] : [307, 308];
   for (let at = url, hops = 0; ; hops++) {
@@ -179,16 +176,20 @@ async function follow(
       body,
       signal,
       ca: certificates?.(at.host),
-      mayReach,
+      guard,
     });
     const { location } = answer.headers;
     if (!redirects.includes(answer.statusCode ?? 0) || !location) return answer;
     answer.resume();
     const what = `${method} ${describeUrl(url)}`;
-    if (hops === redirectLimit) throw new Error(`${what}: redirected too often`);
+    if (hops === redirectLimit) throw new ImageError(`${what}: redirected too often`);
+    if (!URL.canParse(location, at.href))
+      throw new ImageError(`${what}: redirected to what is not a URL`);
     const next = new URL(location, at);
+    if (!/^https?:$/.test(next.protocol))
+      throw new ImageError(`${what}: redirected to what is not a URL of HTTP`);
     if (at.protocol === "https:" && next.protocol !== "https:")
-      throw new Error(`${what}: redirected from TLS to plain ${next.host}`);
+      throw new ImageError(`${what}: redirected from TLS to plain HTTP`);
     at = next;
   }
 }
@@ -206,14 +207,15 @@ async function errorOf(answer: IncomingMessage, method: string, url: URL): Promi
   let message = text.slice(0, 200).trim();
   try {
     const body = JSON.parse(text) as { errors?: { code?: string; message?: string }[] };
-    code = body.errors?.[0]?.code ?? "";
-    message = body.errors?.[0]?.message ?? "";
+    code = String(body.errors?.[0]?.code ?? "");
+    message = String(body.errors?.[0]?.message ?? "");
   } catch {
     // Not the specification's JSON, a proxy's page for example: its own words are said above.
   }
   const parts = [`${method} ${describeUrl(url)}`, `${status} ${code}`.trim(), message];
   return new RegistryError(parts.filter(Boolean).join(": "), {
     status,
+    host: url.host,
     code,
     retryAfterMs: retryAfterMs(answer.headers["retry-after"], Date.now()),
   });

@@ -1,6 +1,8 @@
 /** A registry's refusal, or that it could not be reached (status 0). The message never holds a secret. */
 export class RegistryError extends Error {
   override readonly name = "RegistryError";
+  /** Host and port of the URL that was requested; "" when it does not matter. */
+  readonly host: string;
   /** HTTP status; 0 when there was no answer. */
   readonly status: number;
   /** The distribution specification's code, such as `MANIFEST_UNKNOWN`; "" when there was none. */
@@ -10,9 +12,15 @@ export class RegistryError extends Error {
 
   constructor(
     message: string,
-    options: ErrorOptions & { status: number; code?: string; retryAfterMs?: number | undefined },
+    options: ErrorOptions & {
+      status: number;
+      host?: string;
+      code?: string;
+      retryAfterMs?: number | undefined;
+    },
   ) {
     super(message, options);
+    this.host = options.host ?? "";
     this.status = options.status;
     this.code = options.code ?? "";
     this.retryAfterMs = options.retryAfterMs;

@@ -14,6 +14,7 @@ import path from "node:path";
 import { setImmediate } from "node:timers/promises";
 import {
   type EarlierVersion,
+  ImageError,
   PlacedFiles,
   type RegistryClient,
   type ResolvedImage,
@@ -98,7 +99,7 @@ export async function requireLayers(
 ): Promise<void> {
   for (const { digest } of manifest.layers)
     if (!(await client.hasBlob(name, digest)))
-      throw new Error(`${name.host} has no layer ${digest} in ${name.repository}`);
+      throw new ImageError(`${name.host} does not give every layer of ${name.repository}`);
 }
 
 async function ensureBase(

@@ -5,15 +5,23 @@ import path from "node:path";
 import {
   type ContainerConfig,
   type EarlierVersion,
+  type ImageName,
   parseImageName,
   type PlacedFile,
   RegistryClient,
   type RegistryEndpoint,
   type ResolvedImage,
 } from "@spry/image";
-import { type Clock, type Logger, messageOf, type PullCredentials } from "@spry/kube";
+import {
+  type Clock,
+  type Logger,
+  messageOf,
+  OutboundGuard,
+  type PullCredentials,
+} from "@spry/kube";
 import { type LocalImage } from "../sandbox/sandbox.ts";
 import { firstDamagedFile, writeFileList } from "./file-list.ts";
+import { pullFailure } from "./pull-failure.ts";
 import {
   mayUse,
   type PullRecord,
@@ -29,6 +37,11 @@ export interface ImageStoreOptions {
   dir: string;
   /** Registry host in an image name → where to pull, and who the node is there for Pods without a login. */
   mirrors: Record<string, RegistryEndpoint>;
+  /**
+   * Which addresses images are pulled from, unless a mirror has them: Pods' authors name registries. Default: all but loopback, the
+   * machine's own, and those that are never called.
+   */
+  guard?: OutboundGuard;
   /** Image name → the digest that it stands for, whatever it stood for when it was last pulled. */
   pinned?: ReadonlyMap<string, string> | undefined;
   /** Whether files keep the owners that an image gives them; see `unpackLayer`. Default: they do not. */
@@ -65,10 +78,13 @@ export interface Puller {
 const listName = "files.json";
 /** Images whose files are remembered: 10,000 files are some 2 MB. */
 const maxRemembered = 4;
+/** Of a failure, for the operator. */
+const maxLoggedChars = 2_000;
 
 /** The images on this machine: each unpacked once, by digest, and shared by all Pods. */
 export class ImageStore {
   readonly #options: ImageStoreOptions;
+  readonly #guard: OutboundGuard;
   readonly #images = new Map<string, StoredImage>();
   /** Image name → digest, as last pulled. */
   readonly #names = new Map<string, string>();
@@ -83,6 +99,7 @@ export class ImageStore {
 
   constructor(options: ImageStoreOptions) {
     this.#options = options;
+    this.#guard = options.guard ?? new OutboundGuard({ allowPrivate: true });
   }
 
   /** Reads what is there; what a crash left half done is removed. */
@@ -159,14 +176,31 @@ export class ImageStore {
     return running.finally(() => this.#pulls.delete(key));
   }
 
-  async #pull(text: string, { namespaceUid, credentials }: Puller): Promise<LocalImage> {
+  async #pull(text: string, puller: Puller): Promise<LocalImage> {
     const name = parseImageName(text);
+    if (this.#options.mirrors[name.host]) return this.#pullNamed(text, name, puller);
+    try {
+      return await this.#pullNamed(text, name, puller);
+    } catch (error) {
+      const failure = messageOf(error).slice(0, maxLoggedChars);
+      this.#options.log.warn({ image: text, error: failure }, "pulling an image failed");
+      throw pullFailure(name, error);
+    }
+  }
+
+  async #pullNamed(
+    text: string,
+    name: ImageName,
+    { namespaceUid, credentials }: Puller,
+  ): Promise<LocalImage> {
     const login = credentials?.find(name.host, name.repository);
     const mirror = this.#options.mirrors[name.host];
     const client = new RegistryClient({
       // Where the Pod has a login, the node's own is not for it.
       resolve: () => (mirror && login ? { url: mirror.url, ...login } : mirror),
       credentials: () => login,
+      // The platform's own is on loopback, and leads nowhere else.
+      guard: mirror ? undefined : this.#guard,
     });
     const user = login ? namespaceUid : undefined;
     const resolved = await client.resolveImage(name);

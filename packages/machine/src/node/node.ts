@@ -3,12 +3,14 @@ import { type RegistryEndpoint } from "@spry/image";
 import {
   type Clock,
   EventRecorder,
+  type HostPort,
   Informer,
   type KubeClient,
   keyOf,
   type KubeObject,
   type Logger,
   messageOf,
+  OutboundGuard,
   type Pod,
   type Resource,
   resources,
@@ -44,6 +46,8 @@ export interface NodeOptions {
   sandbox: Sandbox;
   /** Registry host in an image name → where to pull. */
   mirrors: Record<string, RegistryEndpoint>;
+  /** The operator's registries on this machine that Pods may name besides; default none. */
+  allowedLoopback?: readonly HostPort[];
   /** Image name → the digest that it stands for, where the platform knows. */
   pinned?: ReadonlyMap<string, string>;
   /** Where containers reach the API server: `KUBERNETES_SERVICE_HOST` and `_PORT`. */
@@ -78,7 +82,7 @@ const statusRenewMs = 300_000;
 /** A platform that is being stopped does not wait for a Pod's whole grace period. */
 const stopCapMs = 5_000;
 
-type Optional = "apiServer" | "pinned" | "drained" | "lastWords";
+type Optional = "apiServer" | "allowedLoopback" | "pinned" | "drained" | "lastWords";
 
 export function createNode(options: NodeOptions): MachineNode {
   return new NodeAgent(options);
@@ -106,10 +110,12 @@ class NodeAgent implements MachineNode {
     this.#options = { clock: systemClock, log: silentLogger, measureDisk, ...options };
     const { client, name, clock, log, mirrors, pinned, dataDir, sandbox, apiServer } =
       this.#options;
+    const { allowedLoopback } = this.#options;
     const imagesDir = path.resolve(dataDir, "images");
     this.#images = new ImageStore({
       dir: imagesDir,
       mirrors,
+      guard: new OutboundGuard({ allowPrivate: true, allowed: allowedLoopback ?? [] }),
       pinned,
       keepsOwners: () => sandbox.keepsOwners,
       clock,
