@@ -7,6 +7,7 @@ import {
   transportOf,
 } from "@spry/kube";
 import { Admission } from "./admission/admission.ts";
+import { type PodSecurityLevel } from "./admission/pod-security/policy.ts";
 import { WebhookConnections } from "./admission/webhooks/webhook-connections.ts";
 import { Aggregator } from "./aggregation/aggregator.ts";
 import { EventKeeper } from "./kinds/event/keeper.ts";
@@ -49,6 +50,8 @@ export interface ApiServerOptions {
   log?: Logger;
   /** The kubelet of a node, for logs of its Pods; undefined when the node is not connected. */
   kubelet?: (nodeName: string) => Transport | undefined;
+  /** The Pod Security level of each namespace that has no label for it, except the platform's own (default: `baseline`). */
+  podSecurity?: PodSecurityLevel;
 }
 
 export interface ApiServer {
@@ -68,7 +71,7 @@ const initialNamespaces = ["default", "kube-system", "kube-public", "kube-node-l
 
 /** Starts an API server on what its data directory holds. */
 export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
-  const { clock = systemClock, log = silentLogger } = options;
+  const { clock = systemClock, log = silentLogger, podSecurity = "baseline" } = options;
   const store = new Store(options.dataDir);
   const closing = new AbortController();
   const catalog = new Catalog(strategies);
@@ -85,6 +88,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     conversions,
     clock,
     log,
+    podSecurity,
   });
   const { frontProxy } = options;
   const onChange = () => void catalog.generation++;

@@ -1,6 +1,7 @@
 /** The embedded Kubernetes API server. */
 export { type ApiServer, type ApiServerOptions, createApiServer } from "./api-server.ts";
 export { type FrontProxy } from "./aggregation/front-proxy.ts";
+export { type PodSecurityLevel } from "./admission/pod-security/policy.ts";
 export { type UserInfo } from "./request.ts";
 export { type Listener, type ListenOptions } from "./http/listener.ts";
 

@@ -1,5 +1,6 @@
 /** Commands about the platform of this machine. */
 import { type Command, Option } from "commander";
+import { podSecurityLevels } from "../pod-security-levels.ts";
 import { sandboxKinds } from "../sandbox-kinds.ts";
 import { port, warmProcesses } from "./values.ts";
 
@@ -30,6 +31,14 @@ export function addPlatformCommands(program: Command): void {
       )
         .choices(sandboxKinds)
         .default("auto"),
+    )
+    .addOption(
+      new Option(
+        "--pod-security <level>",
+        "Pod Security level of namespaces that have no label for it",
+      )
+        .choices(podSecurityLevels)
+        .default("baseline"),
     )
     .option(
       "--warm <number>",

@@ -12,6 +12,7 @@ import { verifyAll } from "./doctor.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
+import { type PodSecurityLevel } from "../pod-security-levels.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { silentProgress } from "../progress.ts";
 import { columnsOf, wrapped } from "../terminal-width.ts";
@@ -33,6 +34,8 @@ export interface UpOptions {
   registryQuota: string;
   dashboardPort?: number;
   sandbox: SandboxKind;
+  /** Of namespaces that have no label for it. */
+  podSecurity: PodSecurityLevel;
   /** How many warm processes may wait. */
   warm: number;
   /** False: Functions are left to another controller, which brings their definitions. */

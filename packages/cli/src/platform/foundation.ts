@@ -60,6 +60,7 @@ export async function openFoundation(
     openApiServer(dataDir, {
       log: log.child({ room: "apiserver" }),
       kubelet,
+      podSecurity: options.podSecurity,
       rootCa: issued.then(({ ca }) => ca),
       frontProxy: issued.then(({ frontProxy }) => frontProxy),
     }),

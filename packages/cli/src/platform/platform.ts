@@ -9,6 +9,7 @@ import { type KubeClient, prometheusMetrics, resources } from "@spry/kube";
 import { createNode, type MachineNode, type Sandbox } from "@spry/machine";
 import { type LeveledLogger } from "../logger.ts";
 import { startPushServer } from "../push-server.ts";
+import { type PodSecurityLevel } from "../pod-security-levels.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { createServingWebhooks } from "../serving-webhooks.ts";
 import { startStatusServer } from "../status-server.ts";
@@ -54,6 +55,8 @@ export interface PlatformOptions {
   /** What the registry may hold, in bytes. */
   registryQuota: number;
   sandbox: SandboxKind;
+  /** Of namespaces that have no label for it. */
+  podSecurity: PodSecurityLevel;
   /** How many warm processes may wait, where the sandbox has them. */
   warm: number;
   /** False: Functions, their definitions and webhooks are left to another controller. */
