@@ -24,6 +24,7 @@ import { Authorizer } from "./authorization/authorizer.ts";
 import { ensureBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
 import { RuleResolver } from "./authorization/rule-resolver.ts";
 import { type Engine } from "./engine.ts";
+import { ownAdministrator } from "./handlers/growth.ts";
 import { type UserInfo } from "./request.ts";
 import { Dispatcher } from "./http/dispatcher.ts";
 import { textOf } from "./http/message.ts";
@@ -36,7 +37,9 @@ import { Catalog } from "./resources/catalog.ts";
 import { strategies } from "./resources/strategies.ts";
 import { Conversions } from "./schema/conversion/conversions.ts";
 import { HistoryKeeper } from "./store/history-keeper.ts";
+import { defaultStoreQuota } from "./store/store-quota.ts";
 import { Store } from "./store/store.ts";
+import { type StoreQuota } from "./store/stored-bytes.ts";
 import { Watches } from "./watch/watches.ts";
 
 export interface ApiServerOptions {
@@ -52,6 +55,8 @@ export interface ApiServerOptions {
   kubelet?: (nodeName: string) => Transport | undefined;
   /** The Pod Security level of each namespace that has no label for it, except the platform's own (default: `baseline`). */
   podSecurity?: PodSecurityLevel;
+  /** How much the objects may take; a part of the heap when it is not given (`defaultStoreQuota`). */
+  storeQuota?: StoreQuota | undefined;
 }
 
 export interface ApiServer {
@@ -59,12 +64,14 @@ export interface ApiServer {
   transport(user?: UserInfo): Transport;
   /** The API over TLS, to clients with a certificate of `clientCa`. */
   listen(options: ListenOptions): Promise<Listener>;
+  /** A sentence when more is stored than the quota allows: until objects are deleted, nothing can be added. */
+  readonly storeProblem: string | undefined;
   /** Ends all watches and listeners; resolves when everything is on disk. */
   close(): Promise<void>;
 }
 
 const administrator: UserInfo = {
-  name: "system:admin",
+  name: ownAdministrator,
   groups: ["system:masters", "system:authenticated"],
 };
 const initialNamespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -72,7 +79,9 @@ const initialNamespaces = ["default", "kube-system", "kube-public", "kube-node-l
 /** Starts an API server on what its data directory holds. */
 export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const { clock = systemClock, log = silentLogger, podSecurity = "baseline" } = options;
-  const store = new Store(options.dataDir);
+  const store = new Store(options.dataDir, options.storeQuota ?? defaultStoreQuota());
+  const problem = store.bytes.problem();
+  if (problem) log.error({}, `${problem}: until some are deleted, nothing can be added`);
   const closing = new AbortController();
   const catalog = new Catalog(strategies);
   const resolver = new RuleResolver(store);
@@ -145,6 +154,9 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   const listeners = new Set<Listener>();
   return {
     transport,
+    get storeProblem() {
+      return store.bytes.problem();
+    },
     async listen(listenOptions) {
       authenticationMap.clientsOf(listenOptions.clientCa);
       const listener = await listen(

@@ -5,6 +5,11 @@ export { type PodSecurityLevel } from "./admission/pod-security/policy.ts";
 export { type UserInfo } from "./request.ts";
 export { type Listener, type ListenOptions } from "./http/listener.ts";
 
+/** What may be stored. */
+export { defaultStoreQuota, heapFor, storeQuotaOf } from "./store/store-quota.ts";
+export { StoreTooLargeError } from "./store/store.ts";
+export { type StoreQuota } from "./store/stored-bytes.ts";
+
 /** The store of an API server that does not run. */
 export { DamagedStoreError } from "./store/damaged-store-error.ts";
 export { adoptRestoredStore, checkStore, snapshotStore } from "./store/offline.ts";

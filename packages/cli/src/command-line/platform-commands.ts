@@ -24,6 +24,10 @@ export function addPlatformCommands(program: Command): void {
     .option("--webhook-port <port>", "port for webhooks of Git servers, 0: any free one", port, 0)
     .option("--registry-port <port>", "port of the image registry", port, 5000)
     .option("--registry-quota <size>", "size limit of the image registry", "20Gi")
+    .option(
+      "--store-quota <size>",
+      "size limit of all Kubernetes objects (default: two fifths of what Node.js may use for its heap)",
+    )
     .addOption(
       new Option(
         "--sandbox <kind>",

@@ -1,6 +1,8 @@
 import { readFileSync, rmSync } from "node:fs";
+import { totalmem } from "node:os";
 import path from "node:path";
 import { load } from "js-yaml";
+import { heapFor } from "@spry/apiserver";
 import { type Function, functions } from "@spry/function";
 import { isNotFound, quantityValue } from "@spry/kube";
 import { urlOf } from "../connection.ts";
@@ -32,6 +34,8 @@ export interface UpOptions {
   registryPort: number;
   /** What the registry may hold: a Kubernetes quantity. */
   registryQuota: string;
+  /** What all Kubernetes objects may take: a Kubernetes quantity. */
+  storeQuota?: string;
   dashboardPort?: number;
   sandbox: SandboxKind;
   /** Of namespaces that have no label for it. */
@@ -60,6 +64,7 @@ export async function up(options: UpOptions): Promise<void> {
 async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const begin = performance.now();
   const registryQuota = bytesOf(options.registryQuota);
+  const storeQuota = storeQuotaOf(options.storeQuota);
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
   const ticker = new Ticker();
@@ -82,7 +87,7 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
     dieLoudly(log);
     ticker.wait("  starting the platform");
     // What has begun to start is stopped once it has.
-    platform = await startPlatform({ ...options, registryQuota, dataDir, log });
+    platform = await startPlatform({ ...options, registryQuota, storeQuota, dataDir, log });
     ticker.stop();
     if (end) return end;
     printEndpoints(platform, options);
@@ -121,7 +126,10 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
   }
 }
 
-function printEndpoints({ endpoints, sandbox }: Platform, { controller }: UpOptions): void {
+function printEndpoints(
+  { endpoints, sandbox, storeProblem }: Platform,
+  { controller }: UpOptions,
+): void {
   const { apiServer, registry, gateway, gatewayTls, publisher } = endpoints;
   line("Kubernetes API", apiServer);
   line("Image registry", registry);
@@ -129,6 +137,12 @@ function printEndpoints({ endpoints, sandbox }: Platform, { controller }: UpOpti
   line("Exposed hosts", gatewayTls);
   line("Events", `${publisher}/publish`);
   line("Sandbox", sandbox);
+  if (storeProblem)
+    line(
+      "Objects",
+      `${storeProblem}: delete some, or raise --store-quota; nothing can be added`,
+      "✘",
+    );
   if (!controller)
     line("Functions", "left to another controller, which brings their definitions", "·");
 }
@@ -140,6 +154,19 @@ async function exampleOf(
 ): Promise<Example | undefined> {
   if (example && controller) return deployExample(platform, isNew);
   return undefined;
+}
+
+/** Objects are in memory: a machine that could not hold them is not to find out when it is too late. */
+function storeQuotaOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const bytes = bytesOf(text);
+  const [needed, there] = [heapFor(bytes), totalmem()];
+  if (needed <= there) return bytes;
+  const gigabytes = (value: number) => `${(value / 2 ** 30).toFixed(1)} GiB`;
+  throw new UserError(
+    `a store quota of ${text} needs ${gigabytes(needed)} of memory, and this machine has ${gigabytes(there)}`,
+    `use at most ${Math.floor((bytes * there) / needed / 2 ** 20)}Mi`,
+  );
 }
 
 function bytesOf(text: string): number {

@@ -54,6 +54,8 @@ export interface PlatformOptions {
   dashboardPort?: number | undefined;
   /** What the registry may hold, in bytes. */
   registryQuota: number;
+  /** What all Kubernetes objects may take, in bytes. Undefined: what the heap allows. */
+  storeQuota?: number | undefined;
   sandbox: SandboxKind;
   /** Of namespaces that have no label for it. */
   podSecurity: PodSecurityLevel;
@@ -89,6 +91,8 @@ export interface Platform {
   readonly client: KubeClient;
   /** Which sandbox has been chosen, what it keeps apart, and why there is no stronger one: a sentence. */
   readonly sandbox: string;
+  /** A sentence when more Kubernetes objects are stored than may be. */
+  readonly storeProblem: string | undefined;
   /** A link that logs its first visitor in to the dashboard. */
   dashboardLogin(): string;
   /** Ends everything in good order, Functions included. */
@@ -187,6 +191,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       endpoints,
       client,
       sandbox: sentence,
+      storeProblem: foundation.api.storeProblem,
       dashboardLogin: () => dashboard.loginUrl(),
       stop: () => teardown.run(),
     };
