@@ -29,6 +29,7 @@ import { type UserInfo } from "./request.ts";
 import { Dispatcher } from "./http/dispatcher.ts";
 import { textOf } from "./http/message.ts";
 import { OwnRequest } from "./http/own-request.ts";
+import { bodyBudget } from "./http/incoming-body.ts";
 import { type ListenOptions, type Listener, listen } from "./http/listener.ts";
 import { ClusterAddresses } from "./kinds/service/cluster-addresses.ts";
 import { DefinitionKeeper } from "./kinds/definition/keeper.ts";
@@ -57,6 +58,8 @@ export interface ApiServerOptions {
   podSecurity?: PodSecurityLevel;
   /** How much the objects may take; a part of the heap when it is not given (`defaultStoreQuota`). */
   storeQuota?: StoreQuota | undefined;
+  /** Bytes that the bodies of all requests under way may take; a part of the heap when it is not given. */
+  bodyBytes?: number;
 }
 
 export interface ApiServer {
@@ -152,6 +155,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   histories.start();
   aggregator.start();
   const listeners = new Set<Listener>();
+  const bodies = bodyBudget(options.bodyBytes);
   return {
     transport,
     get storeProblem() {
@@ -160,7 +164,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     async listen(listenOptions) {
       authenticationMap.clientsOf(listenOptions.clientCa);
       const listener = await listen(
-        { dispatcher, authenticator: engine.authenticator },
+        { dispatcher, authenticator: engine.authenticator, bodies },
         listenOptions,
         log,
       );
