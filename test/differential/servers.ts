@@ -7,6 +7,7 @@ import { httpsTransport, loadKubeconfig, type Transport } from "@spry/kube";
 import { endProcess } from "../../tools/real-apiserver/background-process.ts";
 import { missingPrograms } from "../../tools/real-apiserver/binaries.ts";
 import { down, up } from "../../tools/real-apiserver/cluster.ts";
+import { podSecurityArguments } from "./pod-security-defaults.ts";
 
 const endGraceMs = 10_000;
 
@@ -26,7 +27,9 @@ export interface Servers {
 export async function startServers(): Promise<Servers> {
   const scratch = mkdtempSync(path.join(tmpdir(), "differential-"));
   const dir = path.join(scratch, "cluster");
-  const { kubeconfig, processes } = await up(dir, new AbortController().signal);
+  const { kubeconfig, processes } = await up(dir, new AbortController().signal, {
+    apiServerArgs: podSecurityArguments(scratch),
+  });
   for (const one of processes) {
     if (!["etcd", "kube-apiserver"].includes(one.name)) await endProcess(one, endGraceMs);
   }

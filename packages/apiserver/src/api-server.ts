@@ -7,6 +7,7 @@ import {
   transportOf,
 } from "@spry/kube";
 import { Admission } from "./admission/admission.ts";
+import { type PodSecurityLevel } from "./admission/pod-security/policy.ts";
 import { WebhookConnections } from "./admission/webhooks/webhook-connections.ts";
 import { Aggregator } from "./aggregation/aggregator.ts";
 import { EventKeeper } from "./kinds/event/keeper.ts";
@@ -23,10 +24,12 @@ import { Authorizer } from "./authorization/authorizer.ts";
 import { ensureBootstrapPolicy } from "./authorization/bootstrap-policy.ts";
 import { RuleResolver } from "./authorization/rule-resolver.ts";
 import { type Engine } from "./engine.ts";
+import { ownAdministrator } from "./handlers/growth.ts";
 import { type UserInfo } from "./request.ts";
 import { Dispatcher } from "./http/dispatcher.ts";
 import { textOf } from "./http/message.ts";
 import { OwnRequest } from "./http/own-request.ts";
+import { bodyBudget } from "./http/incoming-body.ts";
 import { type ListenOptions, type Listener, listen } from "./http/listener.ts";
 import { ClusterAddresses } from "./kinds/service/cluster-addresses.ts";
 import { DefinitionKeeper } from "./kinds/definition/keeper.ts";
@@ -35,7 +38,9 @@ import { Catalog } from "./resources/catalog.ts";
 import { strategies } from "./resources/strategies.ts";
 import { Conversions } from "./schema/conversion/conversions.ts";
 import { HistoryKeeper } from "./store/history-keeper.ts";
+import { defaultStoreQuota } from "./store/store-quota.ts";
 import { Store } from "./store/store.ts";
+import { type StoreQuota } from "./store/stored-bytes.ts";
 import { Watches } from "./watch/watches.ts";
 
 export interface ApiServerOptions {
@@ -49,6 +54,12 @@ export interface ApiServerOptions {
   log?: Logger;
   /** The kubelet of a node, for logs of its Pods; undefined when the node is not connected. */
   kubelet?: (nodeName: string) => Transport | undefined;
+  /** The Pod Security level of each namespace that has no label for it, except the platform's own (default: `baseline`). */
+  podSecurity?: PodSecurityLevel;
+  /** How much the objects may take; a part of the heap when it is not given (`defaultStoreQuota`). */
+  storeQuota?: StoreQuota | undefined;
+  /** Bytes that the bodies of all requests under way may take; a part of the heap when it is not given. */
+  bodyBytes?: number;
 }
 
 export interface ApiServer {
@@ -56,20 +67,24 @@ export interface ApiServer {
   transport(user?: UserInfo): Transport;
   /** The API over TLS, to clients with a certificate of `clientCa`. */
   listen(options: ListenOptions): Promise<Listener>;
+  /** A sentence when more is stored than the quota allows: until objects are deleted, nothing can be added. */
+  readonly storeProblem: string | undefined;
   /** Ends all watches and listeners; resolves when everything is on disk. */
   close(): Promise<void>;
 }
 
 const administrator: UserInfo = {
-  name: "system:admin",
+  name: ownAdministrator,
   groups: ["system:masters", "system:authenticated"],
 };
 const initialNamespaces = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /** Starts an API server on what its data directory holds. */
 export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
-  const { clock = systemClock, log = silentLogger } = options;
-  const store = new Store(options.dataDir);
+  const { clock = systemClock, log = silentLogger, podSecurity = "baseline" } = options;
+  const store = new Store(options.dataDir, options.storeQuota ?? defaultStoreQuota());
+  const problem = store.bytes.problem();
+  if (problem) log.error({}, `${problem}: until some are deleted, nothing can be added`);
   const closing = new AbortController();
   const catalog = new Catalog(strategies);
   const resolver = new RuleResolver(store);
@@ -85,6 +100,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     conversions,
     clock,
     log,
+    podSecurity,
   });
   const { frontProxy } = options;
   const onChange = () => void catalog.generation++;
@@ -139,12 +155,16 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   histories.start();
   aggregator.start();
   const listeners = new Set<Listener>();
+  const bodies = bodyBudget(options.bodyBytes);
   return {
     transport,
+    get storeProblem() {
+      return store.bytes.problem();
+    },
     async listen(listenOptions) {
       authenticationMap.clientsOf(listenOptions.clientCa);
       const listener = await listen(
-        { dispatcher, authenticator: engine.authenticator },
+        { dispatcher, authenticator: engine.authenticator, bodies },
         listenOptions,
         log,
       );

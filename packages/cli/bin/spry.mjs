@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import module from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { getHeapStatistics } from "node:v8";
 import { ensureInstalled, environment, isOwnNode, node24 } from "./node.mjs";
 import { ensurePrograms, helpFile } from "./programs.mjs";
 
@@ -29,7 +30,21 @@ if (given.length === 0 || (given.length === 1 && /^(?:-h|--help|help)$/.test(giv
 } else {
   // The C library gives each thread a heap of its own, which keeps what it once held: with two, it is some 15 MB less.
   const env = { ...(given.includes("up") && { MALLOC_ARENA_MAX: "2" }), ...environment() };
-  become(node24(), ["--max-semi-space-size=16", main, ...given], env);
+  become(node24(), ["--max-semi-space-size=16", ...heapOption(given), main, ...given], env);
+}
+
+/** All Kubernetes objects are in memory: a larger `--store-quota` needs a larger heap than Node.js takes by itself. */
+function heapOption(args) {
+  const at = args.findIndex((each) => each.startsWith("--store-quota"));
+  const text = args[at]?.split("=")[1] ?? args[at + 1] ?? "";
+  const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)(|k|M|G|T|Ki|Mi|Gi|Ti)$/.exec(text) ?? [];
+  if (at < 0 || amount === undefined) return [];
+  const base = unit.endsWith("i") ? 1024 : 1000;
+  const bytes = Number(amount) * base ** ("kmgt".indexOf(unit.charAt(0).toLowerCase() || "-") + 1);
+  const heap = Math.ceil(bytes / 0.4);
+  return heap > getHeapStatistics().heap_size_limit
+    ? [`--max-old-space-size=${Math.ceil(heap / 2 ** 20)}`]
+    : [];
 }
 
 function become(node, args, env) {

@@ -1,4 +1,5 @@
 import { type Case, post } from "../step.ts";
+import { withoutPodSecurity } from "./admission/labelled.ts";
 import { sampleOf, samples } from "./objects.ts";
 import { at } from "../step.ts";
 
@@ -377,11 +378,12 @@ const mistakes: Record<string, [path: string, value: unknown][]> = {
 
 export const validations: Case[] = Object.entries(mistakes).map(([kind, changes]) => {
   const { groupVersion, plural } = samples[kind] ?? sampleOf(kind);
+  const steps = changes.map(([path, value]) =>
+    post(`${at(groupVersion, plural)}?dryRun=All`, changed(sampleOf(kind).object, path, value)),
+  );
   return {
     name: `validation of a ${kind}`,
-    steps: changes.map(([path, value]) =>
-      post(`${at(groupVersion, plural)}?dryRun=All`, changed(sampleOf(kind).object, path, value)),
-    ),
+    steps: kind === "Pod" ? withoutPodSecurity(steps) : steps,
   };
 });
 

@@ -1,4 +1,5 @@
 import { type Case, at, patch, post, put } from "../step.ts";
+import { withoutPodSecurity } from "./admission/labelled.ts";
 import { podSpec, sampleOf } from "./objects.ts";
 
 const pods = at("v1", "pods");
@@ -61,7 +62,7 @@ const port = { port: 80 };
 export const warned: Case[] = [
   ...Object.entries(doubtful).map(([name, spec]): Case => ({
     name: `warnings: ${name}`,
-    steps: [
+    steps: withoutPodSecurity([
       post(`${pods}?dryRun=All`, { metadata: { name: "one" }, spec }),
       post(at("apps/v1", "deployments"), deployment(spec)),
       patch("merge", at("apps/v1", "deployments/one"), { metadata: { labels: { a: "b" } } }),
@@ -72,7 +73,7 @@ export const warned: Case[] = [
         metadata: { name: "one" },
         spec: { template: template({ ...spec, restartPolicy: "Never" }) },
       }),
-    ],
+    ]),
   })),
   {
     name: "warnings: names that are no labels",

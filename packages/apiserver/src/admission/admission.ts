@@ -13,6 +13,7 @@ import { ObjectVersions } from "./object-versions.ts";
 import { ParamSource } from "./policies/params.ts";
 import { ValidatingPolicies } from "./policies/validating-policies.ts";
 import { PodSecurity } from "./pod-security/pod-security.ts";
+import { type PodSecurityLevel } from "./pod-security/policy.ts";
 import { PriorityAdmission } from "./priority/priority.ts";
 import { QuotaAdmission } from "./quota/resource-quota.ts";
 import { Reinvocation } from "./reinvocation.ts";
@@ -31,6 +32,8 @@ interface AdmissionContext {
   conversions: Conversions;
   clock: Clock;
   log: Logger;
+  /** Of namespaces without a label for it. */
+  podSecurity: PodSecurityLevel;
 }
 
 /** What stands between a valid request and the store. */
@@ -48,7 +51,7 @@ export class Admission {
     this.#store = store;
     this.#limits = new LimitRanger(store);
     this.#priorities = new PriorityAdmission(store);
-    this.#podSecurity = new PodSecurity(store);
+    this.#podSecurity = new PodSecurity(store, context.podSecurity);
     this.#quota = new QuotaAdmission(store, catalog, clock);
     const matcher = new Matcher(store, catalog);
     const versions = new ObjectVersions(conversions);

@@ -25,6 +25,8 @@ export interface Deletion {
   gone: boolean;
 }
 
+/** Of a collection. Writes of the same turn of the event loop share a sync of the disk. */
+const deletedAtOnce = 64;
 const maxAttempts = 20;
 const orphanFinalizer = "orphan";
 const foregroundFinalizer = "foregroundDeletion";
@@ -101,16 +103,19 @@ export async function deleteCollection(
   const found = engine.store
     .list(type.collection, namespace)
     .filter((stored) => selection.matches(stored));
-  await Promise.all(
-    found.map(async (stored) => {
+  const left = found.values();
+  const deleteAll = async () => {
+    for (const stored of left) {
       const one = { ...request, namespace: stored.namespace, name: stored.name };
       try {
         await deleteObject(engine, one, options);
       } catch (error) {
         if ((error as { code?: number }).code !== 404) throw error;
       }
-    }),
-  );
+    }
+  };
+  // Each of them holds a copy of its object.
+  await Promise.all(Array.from({ length: deletedAtOnce }, deleteAll));
   return found;
 }
 

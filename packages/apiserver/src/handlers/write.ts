@@ -14,6 +14,7 @@ import { completed, storable } from "../schema/complete-object.ts";
 import { validateCustomObject } from "../schema/custom-object.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { withName } from "./generated-name.ts";
+import { growthOf, withoutRoom } from "./growth.ts";
 import { asToldByScale } from "./scale.ts";
 import { type Place, StaleWriteError } from "../store/store.ts";
 import { inTurns, isLarge, turn } from "../turns.ts";
@@ -102,12 +103,13 @@ async function storeNew(
     const kept = await engine.conversions.toStorage(type, admitted);
     if (engine.store.get(place)) throw alreadyExists(type, place.name);
     engine.admission.charge(request, "CREATE", kept, undefined);
-    const stored = await engine.store.put(place, undefined, kept);
+    const growth = growthOf(request.user, kept, undefined);
+    const stored = await engine.store.put(place, undefined, kept, growth);
     return await engine.conversions.seen(type, stored);
   } catch (error) {
     undo?.();
     if (error instanceof StaleWriteError) throw alreadyExists(type, admitted.metadata.name ?? "");
-    throw error;
+    throw withoutRoom(request, admitted.metadata.name ?? "", error);
   }
 }
 
@@ -216,11 +218,12 @@ async function tryUpdate(
       // Watchers hear the version of the removal, the writer the last one that the object had.
       return { ...last, metadata: { ...last.metadata, resourceVersion } };
     }
-    const written = await engine.store.put(stored, stored, kept);
+    const growth = growthOf(request.user, kept, old);
+    const written = await engine.store.put(stored, stored, kept, growth);
     return await engine.conversions.seen(type, written);
   } catch (error) {
     undo?.();
-    throw error;
+    throw withoutRoom(request, request.name, error);
   }
 }
 

@@ -8,10 +8,11 @@ import { type Authenticator } from "../authentication/authenticator.ts";
 import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../request.ts";
 import { type Dispatcher } from "./dispatcher.ts";
+import { type IncomingBody, readBody } from "./incoming-body.ts";
+import { type MemoryBudget } from "./memory-budget.ts";
 import { ListText } from "./list-text.ts";
 import { type HttpBody, type HttpResponse, IncomingRequest, PacedBody } from "./message.ts";
 import { pumpInto } from "./pump.ts";
-import { maxBodyBytes } from "./request-body.ts";
 import { type PodStream, podStreamPath } from "../streaming/pod-stream.ts";
 import { type Passage, passOn, passUpgradeOn } from "../proxy/proxy.ts";
 import { refuseUpgrade, serveUpgrade } from "../streaming/upgrade.ts";
@@ -42,6 +43,8 @@ const connectionLimits = { total: 10_000, ofAddress: 8_000 };
 interface Serving {
   dispatcher: Dispatcher;
   authenticator: Authenticator;
+  /** Of all bodies under way, of all listeners. */
+  bodies: MemoryBudget;
 }
 
 /** Serves over HTTPS; a client's certificate or token says who it is. */
@@ -168,17 +171,21 @@ async function respond(
   outgoing: ServerResponse,
 ): Promise<HttpResponse> {
   let user: UserInfo;
-  let body: Buffer | undefined;
+  let body: IncomingBody;
   try {
     // No body is read before its sender is authenticated.
     user = await serving.authenticator.authenticate(incoming);
-    body = await readBody(incoming);
+    body = await readBody(incoming, serving.bodies, user);
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     return errorResponse(error);
   }
-  const request = new IncomingRequest(incoming, body, outgoing);
-  return serving.dispatcher.handle(request, user, impersonationHeaders(incoming));
+  try {
+    const request = new IncomingRequest(incoming, body.bytes, outgoing);
+    return await serving.dispatcher.handle(request, user, impersonationHeaders(incoming));
+  } finally {
+    body.close();
+  }
 }
 
 /** A request with a body cannot change the protocol: it is passed on like any other. */
@@ -246,25 +253,4 @@ function impersonationHeaders(incoming: IncomingMessage): HeaderList {
   return Object.entries(incoming.headersDistinct)
     .filter(([name]) => isOne(name))
     .map(([name, values]) => [name, values ?? []]);
-}
-
-/**
- * A body that is too long is refused at once, and the rest of it thrown away as it comes: a client
- * that is still writing would not see an answer on a connection that is cut.
- */
-function readBody(incoming: IncomingMessage): Promise<Buffer | undefined> {
-  if (incoming.method === "GET" || incoming.method === "HEAD") return Promise.resolve(undefined);
-  return new Promise((resolve, reject) => {
-    let chunks: Buffer[] = [];
-    let size = 0;
-    incoming.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size <= maxBodyBytes) return void chunks.push(chunk);
-      chunks = [];
-      const message = `Request entity too large: limit is ${maxBodyBytes}`;
-      reject(new StatusError({ code: 413, message }));
-    });
-    incoming.on("end", () => resolve(size > 0 ? Buffer.concat(chunks) : undefined));
-    incoming.on("error", reject);
-  });
 }

@@ -106,6 +106,13 @@ export class SqliteJournal {
     return this.#totals.revision;
   }
 
+  /** What the rows take on disk, without free pages. */
+  bytes(): number {
+    const value = (name: string) =>
+      Number(Object.values(this.#database.prepare(`PRAGMA ${name}`).get() ?? {})[0] ?? 0);
+    return (value("page_count") - value("freelist_count")) * value("page_size");
+  }
+
   /** All objects, checked. */
   objects(): StoredObject[] {
     return this.#reading(() => {

@@ -2,7 +2,20 @@ import { type UnknownObject } from "@spry/kube";
 import { writeCopy } from "./copy.ts";
 import { boundHistories, EventLog, type StoreListener } from "./event-log.ts";
 import { type Change, SqliteJournal } from "./sqlite-journal.ts";
-import { keyOf, StoredObject } from "./stored-object.ts";
+import { loadable } from "./store-quota.ts";
+import { type Growth, shown, StoredBytes, type StoreQuota } from "./stored-bytes.ts";
+import { bytesOf, keyOf, StoredObject } from "./stored-object.ts";
+
+/** The objects on disk do not fit into this process's heap. */
+export class StoreTooLargeError extends Error {
+  override readonly name = "StoreTooLargeError";
+  readonly bytes: number;
+
+  constructor(bytes: number) {
+    super(`the stored objects take ${shown(bytes)}, more than this process can load`);
+    this.bytes = bytes;
+  }
+}
 
 /** Where an object lives. A collection is `<group>/<plural>`, whatever the versions. */
 export interface Place {
@@ -24,6 +37,7 @@ interface Collection {
 }
 
 const tidyAfterMs = 100;
+const unlimited: StoreQuota = { total: Infinity, perNamespace: Infinity };
 
 interface PendingWrite {
   change: Change;
@@ -45,6 +59,7 @@ export class Store {
   readonly #logs: EventLog[] = [];
   /** Watches cannot begin before it: the history is not kept on disk. */
   readonly #openedAt: number;
+  readonly #bytes: StoredBytes;
   #revision: number;
   #committed: number;
   /** In memory, not yet in the journal. */
@@ -56,14 +71,27 @@ export class Store {
   /** They want to see what is on disk, and nothing else. */
   #readers: (() => void)[] = [];
 
-  constructor(dataDir: string) {
+  /** Without a quota there is no bound. */
+  constructor(dataDir: string, quota: StoreQuota = unlimited) {
     this.#journal = new SqliteJournal(dataDir);
+    const bytes = this.#journal.bytes();
+    if (bytes > loadable()) {
+      this.#journal.close();
+      throw new StoreTooLargeError(bytes);
+    }
+    this.#bytes = new StoredBytes(quota);
     this.#openedAt = this.#journal.revision();
     this.#revision = this.#openedAt;
     this.#committed = this.#openedAt;
     for (const stored of this.#journal.objects()) {
       this.#collection(stored.collection).objects.set(stored.key, stored);
+      this.#bytes.replace(undefined, stored);
     }
+  }
+
+  /** How much the objects take. */
+  get bytes(): Pick<StoredBytes, "total" | "of" | "problem"> {
+    return this.#bytes;
   }
 
   /** The latest revision: what a list made now carries as its resourceVersion. */
@@ -120,19 +148,25 @@ export class Store {
   /**
    * Creates or replaces. `previous` is the version that the writer has seen (none: create); when it
    * is no longer the latest, throws `StaleWriteError` at once. Sets `metadata.resourceVersion`, and
-   * keeps `object`: the caller must not change it afterwards.
+   * keeps `object`: the caller must not change it afterwards. With `growth`, throws a `StoreQuotaError` at once when there is
+   * no room for it; without, the write is the server's own, and small.
    */
   put(
     place: Place,
     previous: StoredObject | undefined,
     object: UnknownObject,
+    growth?: Growth,
   ): Promise<StoredObject> {
     this.#expect(place, previous);
-    const revision = ++this.#revision;
+    const revision = this.#revision + 1;
     object.metadata.resourceVersion = String(revision);
-    const current = new StoredObject(place, revision, JSON.stringify(object), object);
+    const json = JSON.stringify(object);
+    if (growth) this.#bytes.check(place.namespace, bytesOf(json) - (previous?.bytes ?? 0), growth);
+    this.#revision = revision;
+    const current = new StoredObject(place, revision, json, object);
     const collection = this.#collection(place.collection);
     collection.objects.set(current.key, current);
+    this.#bytes.replace(previous, current);
     if (!previous) collection.sorted = undefined;
     const type = previous ? "MODIFIED" : "ADDED";
     return this.#enqueue({ change: { previous, put: current }, previous, current, type });
@@ -147,6 +181,7 @@ export class Store {
     const collection = this.#collection(previous.collection);
     collection.objects.delete(previous.key);
     collection.sorted = undefined;
+    this.#bytes.replace(previous, undefined);
     return this.#enqueue({ change: { previous }, previous, current, type: "DELETED" });
   }
 
@@ -331,8 +366,9 @@ export class Store {
 
   /** Nothing of a failed commit may be read as if it had happened. */
   #undo(writes: readonly PendingWrite[]): void {
-    for (const { current, previous } of writes.toReversed()) {
+    for (const { current, previous, type } of writes.toReversed()) {
       const collection = this.#collection(current.collection);
+      this.#bytes.replace(type === "DELETED" ? undefined : current, previous);
       if (previous) collection.objects.set(current.key, previous);
       else collection.objects.delete(current.key);
       collection.sorted = undefined;

@@ -1,6 +1,10 @@
 import { crc32 } from "node:zlib";
 import { offerText, type UnknownObject } from "@spry/kube";
 
+/** What an object takes besides its text: itself, its key, its place in its collection. */
+const objectBytes = 400;
+const wide = /[\u0100-\uffff]/;
+
 /**
  * One version of one object. The text is what clients get; the parsed form is made when it is first
  * asked for and may be collected again, so that thousands of objects at rest cost only their text.
@@ -11,6 +15,8 @@ export class StoredObject {
   readonly name: string;
   readonly revision: number;
   readonly json: string;
+  /** What it takes in memory: a text with a character beyond Latin-1 takes two bytes for each. */
+  readonly bytes: number;
   #parsed: WeakRef<UnknownObject> | undefined;
 
   constructor(
@@ -24,6 +30,7 @@ export class StoredObject {
     this.name = place.name;
     this.revision = revision;
     this.json = json;
+    this.bytes = bytesOf(json);
     if (parsed) this.#keep(parsed);
   }
 
@@ -62,6 +69,11 @@ export class StoredObject {
     const place = `${this.collection}\0${this.key}\0${this.revision}\0`;
     return crc32(this.json, crc32(place));
   }
+}
+
+/** What an object of this text takes in memory. */
+export function bytesOf(json: string): number {
+  return objectBytes + json.length * (wide.test(json) ? 2 : 1);
 }
 
 /** Sorts like etcd's keys: by namespace, then by name. */

@@ -1,5 +1,6 @@
 /** Commands about the platform of this machine. */
 import { type Command, Option } from "commander";
+import { podSecurityLevels } from "../pod-security-levels.ts";
 import { sandboxKinds } from "../sandbox-kinds.ts";
 import { collect, port, warmProcesses } from "./values.ts";
 
@@ -29,6 +30,10 @@ export function addPlatformCommands(program: Command): void {
       collect,
       [],
     )
+    .option(
+      "--store-quota <size>",
+      "size limit of all Kubernetes objects (default: two fifths of what Node.js may use for its heap)",
+    )
     .addOption(
       new Option(
         "--sandbox <kind>",
@@ -36,6 +41,14 @@ export function addPlatformCommands(program: Command): void {
       )
         .choices(sandboxKinds)
         .default("auto"),
+    )
+    .addOption(
+      new Option(
+        "--pod-security <level>",
+        "Pod Security level of namespaces that have no label for it",
+      )
+        .choices(podSecurityLevels)
+        .default("baseline"),
     )
     .option(
       "--warm <number>",

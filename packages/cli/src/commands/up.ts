@@ -1,6 +1,8 @@
 import { readFileSync, rmSync } from "node:fs";
+import { totalmem } from "node:os";
 import path from "node:path";
 import { load } from "js-yaml";
+import { heapFor } from "@spry/apiserver";
 import { type Function, functions } from "@spry/function";
 import { type HostPort, isNotFound, parseHostPort, quantityValue } from "@spry/kube";
 import { urlOf } from "../connection.ts";
@@ -12,6 +14,7 @@ import { verifyAll } from "./doctor.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
+import { type PodSecurityLevel } from "../pod-security-levels.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { silentProgress } from "../progress.ts";
 import { columnsOf, wrapped } from "../terminal-width.ts";
@@ -31,12 +34,16 @@ export interface UpOptions {
   registryPort: number;
   /** What the registry may hold: a Kubernetes quantity. */
   registryQuota: string;
+  /** What all Kubernetes objects may take: a Kubernetes quantity. */
+  storeQuota?: string;
   dashboardPort?: number;
   metricsPort: number;
   gatewayMetricsPort: number;
   /** As they were written. */
   allowLoopback: readonly string[];
   sandbox: SandboxKind;
+  /** Of namespaces that have no label for it. */
+  podSecurity: PodSecurityLevel;
   /** How many warm processes may wait. */
   warm: number;
   /** False: Functions are left to another controller, which brings their definitions. */
@@ -62,6 +69,7 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const begin = performance.now();
   const registryQuota = bytesOf(options.registryQuota);
   const allowedLoopback = options.allowLoopback.map(hostPortOf);
+  const storeQuota = storeQuotaOf(options.storeQuota);
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
   const ticker = new Ticker();
@@ -84,7 +92,14 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
     dieLoudly(log);
     ticker.wait("  starting the platform");
     // What has begun to start is stopped once it has.
-    platform = await startPlatform({ ...options, registryQuota, allowedLoopback, dataDir, log });
+    platform = await startPlatform({
+      ...options,
+      registryQuota,
+      storeQuota,
+      allowedLoopback,
+      dataDir,
+      log,
+    });
     ticker.stop();
     if (end) return end;
     printEndpoints(platform, options);
@@ -123,7 +138,10 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
   }
 }
 
-function printEndpoints({ endpoints, sandbox }: Platform, { controller }: UpOptions): void {
+function printEndpoints(
+  { endpoints, sandbox, storeProblem }: Platform,
+  { controller }: UpOptions,
+): void {
   const { apiServer, registry, gateway, gatewayTls, publisher } = endpoints;
   line("Kubernetes API", apiServer);
   line("Image registry", registry);
@@ -131,6 +149,12 @@ function printEndpoints({ endpoints, sandbox }: Platform, { controller }: UpOpti
   line("Exposed hosts", gatewayTls);
   line("Events", `${publisher}/publish`);
   line("Sandbox", sandbox);
+  if (storeProblem)
+    line(
+      "Objects",
+      `${storeProblem}: delete some, or raise --store-quota; nothing can be added`,
+      "✘",
+    );
   if (!controller)
     line("Functions", "left to another controller, which brings their definitions", "·");
 }
@@ -150,6 +174,19 @@ function hostPortOf(text: string): HostPort {
   throw new UserError(
     `${JSON.stringify(text)} is not a host and a port`,
     "--allow-loopback takes a name or an address with a port: localhost:5001, 127.0.0.1:5001, [::1]:5001",
+  );
+}
+
+/** Objects are in memory: a machine that could not hold them is not to find out when it is too late. */
+function storeQuotaOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const bytes = bytesOf(text);
+  const [needed, there] = [heapFor(bytes), totalmem()];
+  if (needed <= there) return bytes;
+  const gigabytes = (value: number) => `${(value / 2 ** 30).toFixed(1)} GiB`;
+  throw new UserError(
+    `a store quota of ${text} needs ${gigabytes(needed)} of memory, and this machine has ${gigabytes(there)}`,
+    `use at most ${Math.floor((bytes * there) / needed / 2 ** 20)}Mi`,
   );
 }
 

@@ -6,6 +6,8 @@ import {
   type ApiServerOptions,
   createApiServer,
   DamagedStoreError,
+  storeQuotaOf,
+  StoreTooLargeError,
 } from "@spry/apiserver";
 import { KubeClient, type Transport } from "@spry/kube";
 import { type MachineNode } from "@spry/machine";
@@ -60,6 +62,8 @@ export async function openFoundation(
     openApiServer(dataDir, {
       log: log.child({ room: "apiserver" }),
       kubelet,
+      podSecurity: options.podSecurity,
+      storeQuota: options.storeQuota === undefined ? undefined : storeQuotaOf(options.storeQuota),
       rootCa: issued.then(({ ca }) => ca),
       frontProxy: issued.then(({ frontProxy }) => frontProxy),
     }),
@@ -119,6 +123,13 @@ async function openApiServer(
     return await createApiServer({ dataDir: dataDir.api, ...options });
   } catch (error) {
     if (error instanceof DamagedStoreError) throw new UserError(error.message, wayOut);
+    if (error instanceof StoreTooLargeError) {
+      const quota = `${Math.ceil(error.bytes / 2 ** 20)}Mi`;
+      throw new UserError(
+        error.message,
+        `start with --store-quota ${quota}, for which Node.js gets more memory, and delete what is too much`,
+      );
+    }
     throw error;
   }
 }

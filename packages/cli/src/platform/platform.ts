@@ -9,6 +9,7 @@ import { type HostPort, type KubeClient, prometheusMetrics, resources } from "@s
 import { createNode, type MachineNode, type Sandbox } from "@spry/machine";
 import { type LeveledLogger } from "../logger.ts";
 import { startPushServer } from "../push-server.ts";
+import { type PodSecurityLevel } from "../pod-security-levels.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
 import { createServingWebhooks } from "../serving-webhooks.ts";
 import { startStatusServer } from "../status-server.ts";
@@ -56,7 +57,11 @@ export interface PlatformOptions {
   gatewayMetricsPort: number;
   /** What the registry may hold, in bytes. */
   registryQuota: number;
+  /** What all Kubernetes objects may take, in bytes. Undefined: what the heap allows. */
+  storeQuota?: number | undefined;
   sandbox: SandboxKind;
+  /** Of namespaces that have no label for it. */
+  podSecurity: PodSecurityLevel;
   /** How many warm processes may wait, where the sandbox has them. */
   warm: number;
   /** False: Functions, their definitions and webhooks are left to another controller. */
@@ -91,6 +96,8 @@ export interface Platform {
   readonly client: KubeClient;
   /** Which sandbox has been chosen, what it keeps apart, and why there is no stronger one: a sentence. */
   readonly sandbox: string;
+  /** A sentence when more Kubernetes objects are stored than may be. */
+  readonly storeProblem: string | undefined;
   /** A link that logs its first visitor in to the dashboard. */
   dashboardLogin(): string;
   /** Ends everything in good order, Functions included. */
@@ -194,6 +201,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       endpoints,
       client,
       sandbox: sentence,
+      storeProblem: foundation.api.storeProblem,
       dashboardLogin: () => dashboard.loginUrl(),
       stop: () => teardown.run(),
     };

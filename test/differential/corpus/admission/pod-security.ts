@@ -1,15 +1,7 @@
 import { at, type Case, patch, post, type Step } from "../../step.ts";
+import { labelled, podSecurityPrefix as prefix, settled, settleMs } from "./labelled.ts";
 
-const prefix = "pod-security.kubernetes.io/";
 const pods = at("v1", "pods");
-
-const settleMs = 200;
-function labelled(labels: Record<string, string>): Step {
-  const prefixed = Object.fromEntries(
-    Object.entries(labels).map(([key, value]) => [prefix + key, value]),
-  );
-  return patch("merge", "/api/v1/namespaces/$ns", { metadata: { labels: prefixed } });
-}
 
 interface Changes {
   spec?: object;
@@ -148,13 +140,17 @@ const samples: [string, Changes][] = [
 ];
 
 const levels = [
+  {},
+  { enforce: "privileged" },
   { enforce: "baseline" },
   { enforce: "restricted" },
   { enforce: "restricted", "enforce-version": "v1.20" },
   { enforce: "baseline", "enforce-version": "v1.28" },
   { enforce: "restricted", "enforce-version": "v1.34" },
   { enforce: "baseline", warn: "restricted", audit: "restricted" },
-  { warn: "restricted", "warn-version": "v1.24" },
+  { enforce: "privileged", warn: "restricted", "warn-version": "v1.24" },
+  { warn: "restricted", "enforce-version": "v1.33" },
+  { enforce: "privileged", warn: "privileged" },
 ];
 
 const template = (changes: Changes) => ({
@@ -184,10 +180,6 @@ const workloads = (changes: Changes): Step[] => [
     },
   }),
 ];
-const settled = ([first, ...others]: Step[]): Step[] => [
-  ...(first ? [{ ...first, settleMs }] : []),
-  ...others,
-];
 
 const existing = (name: string, changes: Changes) =>
   post(pods, { metadata: { name }, spec: podSpec(changes) });
@@ -197,6 +189,10 @@ export const podSecurity: Case[] = [
     name: `pod security ${JSON.stringify(labels)}`,
     steps: [labelled(labels), ...settled(samples.map(([, changes]) => pod(changes)))],
   })),
+  {
+    name: "pod security of templates by default",
+    steps: workloads({ spec: { hostNetwork: true } }),
+  },
   {
     name: "pod security of templates",
     steps: [labelled({ enforce: "restricted" }), ...settled(workloads({}))],
@@ -219,7 +215,8 @@ export const podSecurity: Case[] = [
   {
     name: "pod security of existing Pods",
     steps: [
-      existing("a", {}),
+      labelled({ enforce: "privileged" }),
+      { ...existing("a", {}), settleMs },
       existing("b", {}),
       existing("c", { own: { privileged: true } }),
       existing("d", good),
@@ -230,6 +227,10 @@ export const podSecurity: Case[] = [
       labelled({ "enforce-version": "v1.20" }),
       { ...patch("strategic", `${pods}/c`, { metadata: { labels: { x: "y" } } }), settleMs },
       patch("strategic", `${pods}/c`, { spec: { containers: [{ name: "a", image: "j" }] } }),
+      { ...labelled({ enforce: "privileged" }), settleMs },
+      patch("merge", "/api/v1/namespaces/$ns", { metadata: { labels: null } }),
+      { ...patch("strategic", `${pods}/c`, { metadata: { labels: { x: "z" } } }), settleMs },
+      patch("strategic", `${pods}/c`, { spec: { containers: [{ name: "a", image: "k" }] } }),
     ],
   },
 ];

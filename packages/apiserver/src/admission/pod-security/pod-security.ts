@@ -4,11 +4,13 @@ import { type Store } from "../../store/store.ts";
 import { type AdmissionAttributes, nameOf } from "../attributes.ts";
 import { baselineChecks } from "./baseline-checks.ts";
 import { type Check, type CheckedPod, containersOf, type Violation } from "./checked-pod.ts";
+import { isPlatformNamespace } from "../platform-namespaces.ts";
 import {
-  hasPolicy,
   type LevelVersion,
+  type PodSecurityLevel,
   type Policy,
   policyOf,
+  policyOfLevel,
   printed,
   sameLevel,
   strictness,
@@ -39,12 +41,18 @@ const templated = new Set([
   "/podtemplates",
 ]);
 
-/** The admission plugin PodSecurity (`k8s.io/pod-security-admission`), without exemptions. */
+/**
+ * The admission plugin PodSecurity (`k8s.io/pod-security-admission`). The namespaces of the platform are its
+ * exemptions: neither the default nor their labels apply there.
+ */
 export class PodSecurity {
   readonly #store: Store;
+  readonly #defaults: Policy;
 
-  constructor(store: Store) {
+  /** `level` is that of each namespace without labels of its own, for all modes. */
+  constructor(store: Store, level: PodSecurityLevel) {
     this.#store = store;
+    this.#defaults = policyOfLevel(level);
   }
 
   validate(attributes: AdmissionAttributes): void {
@@ -59,7 +67,7 @@ export class PodSecurity {
   #validatePod({ request, old, object }: AdmissionAttributes, pod: CheckedPod): void {
     if (ignoredSubresources.has(request.subresource)) return;
     const policy = this.#policyIn(request.namespace);
-    if (!policy || (old && sameImages(pod, old))) return;
+    if (!policy || (old && !isSignificant(pod, old))) return;
     const { enforce } = policy;
     const violations = violationsOf(pod, enforce);
     if (violations.length > 0) {
@@ -77,22 +85,21 @@ export class PodSecurity {
   }
 
   #policyIn(namespace: string): Policy | undefined {
+    if (isPlatformNamespace(namespace)) return undefined;
     const found = this.#store.get({ collection: "/namespaces", namespace: "", name: namespace });
-    const labels = found?.object.metadata.labels;
-    return hasPolicy(labels) ? policyOf(labels).policy : undefined;
+    return policyOf(found?.object.metadata.labels, this.#defaults).policy;
   }
 
   #validateNamespace({ request, old }: AdmissionAttributes, object: UnknownObject): void {
     if (request.subresource) return;
     const { labels, name = "" } = object.metadata;
-    if (!hasPolicy(labels)) return;
-    const { policy, errors } = policyOf(labels);
-    const before = policyOf(old?.metadata.labels);
+    const { policy, errors } = policyOf(labels, this.#defaults);
+    const before = policyOf(old?.metadata.labels, this.#defaults);
     const told = JSON.stringify(errors.all);
     if (!old || told !== JSON.stringify(before.errors.all)) {
       errors.throwIfAny("Namespace", "", name);
     }
-    if (old)
+    if (old && !isPlatformNamespace(name))
       request.warnings.push(...this.#aboutExisting(name, policy.enforce, before.policy.enforce));
   }
 
@@ -175,9 +182,14 @@ function templateOf(object: UnknownObject): CheckedPod | undefined {
   return spec?.template ?? spec?.jobTemplate?.spec?.template;
 }
 
-/** Of what can change of a Pod, only images and added containers matter. */
-function sameImages(pod: CheckedPod, old: CheckedPod): boolean {
-  const images = (each: CheckedPod) =>
-    JSON.stringify(containersOf(each).map(({ name, image }) => [name, image]));
-  return images(pod) === images(old);
+/** Of what can change of a Pod, only images, added containers and annotations about seccomp matter. */
+function isSignificant(pod: CheckedPod, old: CheckedPod): boolean {
+  const facts = (each: CheckedPod) =>
+    JSON.stringify([
+      containersOf(each).map(({ name, image }) => [name, image]),
+      Object.entries(each.metadata?.annotations ?? {})
+        .filter(([key]) => key.includes("seccomp.security.alpha.kubernetes.io/"))
+        .sort(([a], [b]) => (a < b ? -1 : 1)),
+    ]);
+  return facts(pod) !== facts(old);
 }
