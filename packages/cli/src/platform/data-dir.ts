@@ -10,10 +10,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
+import { identify, lifeOf, type ProcessIdentity, readIdentity } from "@spry/kube";
 import { UserError } from "../user-error.ts";
 import { makeDirectories } from "../write-files.ts";
 import { diskProblem } from "./disk-problem.ts";
-import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
 
 /** Where everything of one platform lives on disk. Nothing outside of it is written. */
 export interface DataDir {
@@ -89,10 +89,15 @@ function assertOurs(root: string): void {
   );
 }
 
+/** The process that uses the directory, as far as that is known; undefined when it has ended. */
+export function ownerOf(root: string): ProcessIdentity | undefined {
+  const owner = readIdentity(readJson(path.join(root, "lock")));
+  return owner && lifeOf(owner) !== "dead" ? owner : undefined;
+}
+
 /** True while a platform uses the directory. */
 export function isRunning(root: string): boolean {
-  const owner = readJson<ProcessIdentity>(path.join(root, "lock"));
-  return owner !== undefined && isAlive(owner);
+  return ownerOf(root) !== undefined;
 }
 
 /** A lock dies with its process: what counts is whether the process that wrote it still runs. */
@@ -105,8 +110,8 @@ function lock(root: string): () => void {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
-    const owner = readJson<ProcessIdentity>(file);
-    if (owner && isAlive(owner)) {
+    const owner = ownerOf(root);
+    if (owner) {
       throw new UserError(
         `another Spry (process ${owner.pid}) is running with the data directory ${root}`,
         "stop it, or choose another directory with --data-dir",

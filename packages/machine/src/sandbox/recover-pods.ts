@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { listNames, podDir, podFile, type PodRecord, podsDir, readRecord } from "./records.ts";
+import { listNames, podDir, type PodRecord, podsDir, readPodRecord } from "./records.ts";
 import { type PodSandbox, type RecoveredContainer, type RecoveredPod } from "./sandbox.ts";
 
 /** How one kind of sandbox takes over what an earlier process of the platform has left. */
@@ -20,7 +20,7 @@ export async function recoverPods<S extends PodSandbox>(
   const recovered: RecoveredPod[] = [];
   for (const uid of listNames(podsDir(dataDir))) {
     const dir = podDir(dataDir, uid);
-    const record = readRecord(podFile(dir)) as PodRecord | undefined;
+    const record = readPodRecord(dir);
     const keeps = record?.uid === uid && ((await recovery.keeps?.(record)) ?? true);
     if (!keeps) {
       await rm(dir, { recursive: true, force: true });
