@@ -2,7 +2,8 @@ import { existsSync, rmSync } from "node:fs";
 import path from "node:path";
 import { lifeOf, type ProcessIdentity, signalIdentity } from "@spry/kube";
 import { processSandbox } from "@spry/machine";
-import { openDataDir, ownerOf } from "../platform/data-dir.ts";
+import { openDataDir } from "../platform/data-dir.ts";
+import { ownerOf } from "../platform/data-dir-lock.ts";
 import { endGateway } from "../platform/gateway-process.ts";
 import { UserError } from "../user-error.ts";
 
