@@ -11,9 +11,9 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { identify } from "@spry/kube";
 import { dashboard } from "./commands/dashboard.ts";
 import { loadConfig } from "./connection.ts";
-import { identify } from "./platform/process-identity.ts";
 
 let directory: string;
 let ran: string;

@@ -39,7 +39,8 @@ function isWritten({ writableLength, writableNeedDrain }: NodeJS.WriteStream): b
 
 async function explain(error: unknown): Promise<void> {
   // Not needed for help.
-  const { messageOf, StatusError } = await import("@spry/kube");
+  const { limitReached, messageOf, StatusError } = await import("@spry/kube");
+  const limit = [error, (error as Error).cause].map(limitReached).find(Boolean);
   if (error instanceof UserError) {
     printError(messageOf(error), error.wayOut);
   } else if (error instanceof StatusError) {
@@ -49,6 +50,8 @@ async function explain(error: unknown): Promise<void> {
       "the connection to the API server ended in the middle of a response",
       "repeat the command; `spry status` shows whether the server can be reached",
     );
+  } else if (limit !== undefined) {
+    printError(messageOf(error), `${limit}: \`ulimit -a\` shows the limits of a shell`);
   } else {
     // A bug, or a case that was not considered: everything that helps to find it.
     console.error(error);

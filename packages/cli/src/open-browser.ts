@@ -1,8 +1,8 @@
-import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { tryProgram } from "@spry/kube";
 
 /** Opens an address in the user's browser; calls `onFailure` when none can be started. Not for secret addresses: see `openLogin`. */
 export function openBrowser(url: string, onFailure: () => void): void {
@@ -11,8 +11,8 @@ export function openBrowser(url: string, onFailure: () => void): void {
     win32: ["cmd", "/c", "start", ""],
   };
   const [command = "", ...args] = commands[process.platform] ?? ["xdg-open"];
-  const child = spawn(command, [...args, url], { stdio: "ignore", detached: true });
-  child.on("error", onFailure);
+  const child = tryProgram(command, [...args, url], { stdio: "ignore", detached: true });
+  if ("failure" in child) return void child.failure.then(onFailure);
   child.on("exit", (code) => {
     if (code !== 0) onFailure();
   });
@@ -56,7 +56,7 @@ function removeLater(directory: string, seconds: number): void {
   }
   const script = 'sleep "$1"; rm -rf -- "$2"';
   const args = ["-c", script, "sh", String(seconds), directory];
-  const child = spawn("/bin/sh", args, { stdio: "ignore", detached: true });
-  child.on("error", remove);
-  child.unref();
+  const child = tryProgram("/bin/sh", args, { stdio: "ignore", detached: true });
+  if ("failure" in child) remove();
+  else child.unref();
 }

@@ -58,6 +58,37 @@ export {
   refuse,
   webhookProblem,
 } from "./admission-review.ts";
+export {
+  identify,
+  type Life,
+  lifeOf,
+  type ProcessIdentity,
+  readIdentity,
+  signalIdentity,
+} from "./processes/process-identity.ts";
+export {
+  canIdentifyProcesses,
+  lookAtProcess,
+  parseStat,
+  type ProcessStat,
+  readStat,
+  thisBoot,
+} from "./processes/process-stat.ts";
+export {
+  isOthersPid,
+  processExists,
+  signalGroup,
+  signalItself,
+  signalProcess,
+} from "./processes/signals.ts";
+export {
+  limitReached,
+  NotStarted,
+  startProgram,
+  type StartedProgram,
+  tryProgram,
+} from "./processes/start-program.ts";
+export { mapInTurn } from "./processes/in-turn.ts";
 export { answerConversion } from "./conversion-review.ts";
 export { addressKind, type AddressKind, blockListOf } from "./outbound/address-kind.ts";
 export { AddressRefusedError } from "./outbound/address-refused.ts";

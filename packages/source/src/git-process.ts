@@ -1,4 +1,5 @@
-import { spawn } from "node:child_process";
+import { type Readable } from "node:stream";
+import { limitReached, NotStarted, signalGroup, startProgram } from "@spry/kube";
 import { GitError, readFailure, unreachableServer } from "./git-error.ts";
 
 export interface GitRun {
@@ -28,18 +29,19 @@ const defaultMaxMemory = 2 * 1024 ** 3;
  * writes too much or is aborted, everything that it started ends with it, and a `GitError` says
  * why.
  */
-export function runGit(args: readonly string[], run: GitRun): Promise<string> {
+export async function runGit(args: readonly string[], run: GitRun): Promise<string> {
   const { cwd, env, timeoutMs, maxOutputBytes = defaultMaxOutput, signal, secrets = [] } = run;
   const { maxMemoryBytes = defaultMaxMemory } = run;
+  if (signal?.aborted) throw stopped(signal);
+  // Its own process group: Git works through children, and they must not outlive it.
+  const child = await startProgram(...bounded(args, maxMemoryBytes), {
+    cwd,
+    env,
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  }).catch(notStarted);
+  const [stdout, stderr] = [child.stdout as Readable, child.stderr as Readable];
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(stopped(signal));
-    // Its own process group: Git works through children, and they must not outlive it.
-    const child = spawn(...bounded(args, maxMemoryBytes), {
-      cwd,
-      env,
-      detached: true,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
     const output: Buffer[] = [];
     let size = 0;
     let errors = "";
@@ -47,7 +49,7 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
 
     const end = (error: GitError) => {
       ended ??= error;
-      if (child.pid !== undefined) killGroup(child.pid);
+      signalGroup(child.pid, "SIGKILL");
     };
     const onAbort = () => end(stopped(signal));
     const timer = setTimeout(() => {
@@ -55,7 +57,7 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
     }, timeoutMs);
     signal?.addEventListener("abort", onAbort, { once: true });
 
-    child.stdout.on("data", (chunk: Buffer) => {
+    stdout.on("data", (chunk: Buffer) => {
       size += chunk.length;
       if (size > maxOutputBytes)
         end(
@@ -66,12 +68,11 @@ export function runGit(args: readonly string[], run: GitRun): Promise<string> {
         );
       else output.push(chunk);
     });
-    child.stderr.on("data", (chunk: Buffer) => {
+    stderr.on("data", (chunk: Buffer) => {
       errors = tail(errors + chunk.toString());
     });
-    child.once("error", (cause) => {
-      ended ??= new GitError("temporary", notInstalled, { cause });
-    });
+    // Of a signal that could not be sent.
+    child.on("error", () => {});
     child.once("close", (code) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
@@ -95,12 +96,10 @@ function stopped(signal: AbortSignal | undefined): GitError {
   return reason instanceof GitError ? reason : new GitError("temporary", "git was stopped");
 }
 
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // It has ended by itself.
-  }
+/** A limit of the machine is named; the next attempt may succeed. */
+function notStarted(cause: unknown): never {
+  const isLimit = cause instanceof NotStarted && limitReached(cause) !== undefined;
+  throw new GitError("temporary", isLimit ? cause.message : notInstalled, { cause });
 }
 
 /** Whole lines, so that no half of a secret is left, which would not be recognised. */

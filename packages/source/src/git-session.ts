@@ -2,6 +2,7 @@ import { lstatSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { isIP } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { processExists } from "@spry/kube";
 import { type GitCredentials, secretsOf } from "./credentials.ts";
 import { GitError } from "./git-error.ts";
 import { type GitServer } from "./git-server.ts";
@@ -179,20 +180,12 @@ export function removeAbandonedSessions(scratch = tmpdir()): void {
     const found = pid > 0 && lstatSync(join(scratch, name), { throwIfNoEntry: false });
     if (!found || !found.isDirectory() || found.uid !== process.getuid?.()) continue;
     const isOurs = pid === process.pid && found.mtimeMs >= startedAt;
-    if (isOurs || (pid !== process.pid && isRunning(pid))) continue;
+    if (isOurs || (pid !== process.pid && processExists(pid))) continue;
     try {
       rmSync(join(scratch, name), { recursive: true, force: true });
     } catch {
       // Another platform may be removing it too; what is left is removed at the next start.
     }
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }
 

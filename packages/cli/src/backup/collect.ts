@@ -19,6 +19,7 @@ const madeAnew = new Set([
   "gateway.json",
   "gateway.kubeconfig",
   "lock",
+  "lock.db",
   "logs",
   "node",
   "npmrc",

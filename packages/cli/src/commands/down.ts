@@ -1,9 +1,10 @@
 import { existsSync, rmSync } from "node:fs";
 import path from "node:path";
+import { lifeOf, type ProcessIdentity, signalIdentity } from "@spry/kube";
 import { processSandbox } from "@spry/machine";
-import { openDataDir, readJson } from "../platform/data-dir.ts";
+import { openDataDir } from "../platform/data-dir.ts";
+import { ownerOf } from "../platform/data-dir-lock.ts";
 import { endGateway } from "../platform/gateway-process.ts";
-import { isAlive, type ProcessIdentity, signal } from "../platform/process-identity.ts";
 import { UserError } from "../user-error.ts";
 
 export interface DownOptions {
@@ -17,8 +18,8 @@ export async function down(options: DownOptions): Promise<void> {
   const root = path.resolve(options.dataDir);
   if (!existsSync(root))
     throw new UserError(`data directory ${root} does not exist`, "specify it with --data-dir");
-  const owner = readJson<ProcessIdentity>(path.join(root, "lock"));
-  if (owner && signal(owner, "SIGINT")) {
+  const owner = ownerOf(root);
+  if (owner && signalIdentity(owner, "SIGINT")) {
     await ended(owner);
     console.error("stopped");
     return;
@@ -37,7 +38,7 @@ export async function down(options: DownOptions): Promise<void> {
 
 async function ended(owner: ProcessIdentity): Promise<void> {
   const deadline = Date.now() + stopTimeoutMs;
-  while (isAlive(owner)) {
+  while (lifeOf(owner) !== "dead") {
     if (Date.now() > deadline) {
       throw new UserError(
         `process ${owner.pid} has not ended after ${stopTimeoutMs / 1000} s`,

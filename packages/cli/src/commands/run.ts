@@ -1,6 +1,6 @@
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { startProgram } from "@spry/kube";
 import { type GlobalOptions } from "../connection.ts";
 import { kymaConfigName } from "../kyma/config-yaml.ts";
 import { readConfig, readKymaConfig } from "../project/config.ts";
@@ -68,14 +68,14 @@ async function detach(options: RunOptions): Promise<void> {
   if (options.debug) args.push("--debug");
   if (options.kubeconfig) args.push("--kubeconfig", options.kubeconfig);
   if (options.namespace) args.push("--namespace", options.namespace);
-  const child = spawn(process.execPath, args, {
+  const child = await startProgram(process.execPath, args, {
     detached: true,
     stdio: ["ignore", "pipe", "pipe"],
   });
   let output = "";
   const collect = (chunk: Buffer) => (output += chunk.toString());
-  child.stdout.on("data", collect);
-  child.stderr.on("data", collect);
+  child.stdout?.on("data", collect);
+  child.stderr?.on("data", collect);
   const deadline = Date.now() + readyMs;
   while (!/ at http:/.test(output)) {
     if (child.exitCode !== null || Date.now() > deadline)

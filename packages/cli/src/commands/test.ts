@@ -1,7 +1,7 @@
-import { spawn } from "node:child_process";
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import path from "node:path";
+import { messageOf, startProgram } from "@spry/kube";
 import { endOnInterrupt, type EndSignal, untilInterrupted } from "../interruption.ts";
 import { runQuietly } from "../dev/quiet-runner.ts";
 import { type Project } from "../project/project.ts";
@@ -84,7 +84,7 @@ const withOwnNode = (places = ""): string =>
   [path.dirname(process.execPath), places].join(path.delimiter);
 
 /** The exit code of the tests, or that of the signal which has ended them. */
-function finish(
+async function finish(
   command: string,
   args: string[],
   {
@@ -92,17 +92,19 @@ function finish(
     ...options
   }: { cwd: string; env: NodeJS.ProcessEnv; interrupted: Promise<EndSignal> },
 ): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { ...options, stdio: "inherit" });
+  const inherited = { ...options, stdio: "inherit" as const };
+  const child = await startProgram(command, args, inherited).catch((error: unknown) => {
+    throw new UserError(`the tests cannot be started: ${messageOf(error)}`);
+  });
+  return new Promise((resolve) => {
     let signalled: EndSignal | undefined;
     const passOn = async () => {
       signalled = await interrupted;
       child.kill(signalled);
     };
     void passOn();
-    child.once("error", (error) =>
-      reject(new UserError(`the tests cannot be started: ${error.message}`)),
-    );
+    // Of a signal that could not be sent.
+    child.on("error", () => {});
     child.once("exit", (code, signal) => {
       const by = signalled ?? signal;
       resolve(by ? 128 + constants.signals[by] : (code ?? 1));

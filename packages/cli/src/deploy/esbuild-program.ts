@@ -1,6 +1,6 @@
 /** esbuild as a program: its library takes longer to load than most handlers take to be read. */
-import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
+import { tryProgram } from "@spry/kube";
 
 /**
  * Runs esbuild's program with these arguments; what it would print is not read. Resolves to whether it ended without an error, or to
@@ -13,9 +13,9 @@ export async function runEsbuild(
   const program = programFile();
   if (program === undefined) return undefined;
   return new Promise((resolve) => {
-    const child = spawn(program, args, { ...options, stdio: "ignore" });
-    child.once("error", () => resolve(undefined));
-    child.once("exit", (code) => resolve(code === 0));
+    const child = tryProgram(program, args, { ...options, stdio: "ignore" });
+    if ("failure" in child) resolve(undefined);
+    else child.once("exit", (code) => resolve(code === 0));
   });
 }
 

@@ -3,6 +3,7 @@
  * never ends when the Function's process ends before connecting to it. They are found by their `HOME`, which only they have.
  */
 import { readdirSync, readFileSync } from "node:fs";
+import { signalProcess } from "@spry/kube";
 
 /** On Linux; elsewhere such processes end by themselves once they are idle. */
 export function endProcessesWithHome(home: string): number {
@@ -14,8 +15,7 @@ export function endProcessesWithHome(home: string): number {
     if (!Number.isInteger(pid) || pid === process.pid) continue;
     try {
       if (!`\0${readFileSync(`/proc/${pid}/environ`, "latin1")}`.includes(marker)) continue;
-      process.kill(pid, "SIGKILL");
-      count++;
+      if (signalProcess(pid, "SIGKILL")) count++;
     } catch {
       // Another user's, or it has just ended.
     }

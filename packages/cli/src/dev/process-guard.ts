@@ -2,8 +2,8 @@
  * Ends the Function's processes when `spry dev` itself was killed, which leaves it no time to do so. A shell reads which processes there
  * are; the end of its input is the sign that `spry dev` is gone.
  */
-import { spawn } from "node:child_process";
 import { type Writable } from "node:stream";
+import { tryProgram } from "@spry/kube";
 
 /** `$1`: the directory of this `spry dev`, `HOME` of all that its processes have started. */
 const script = `
@@ -24,34 +24,35 @@ const script = `
   rm -rf -- "$1"`;
 
 export class ProcessGuard {
-  readonly #input: Writable;
+  /** Undefined without a shell: there is no guard then, and everything else works. */
+  readonly #input: Writable | undefined;
 
   constructor(scratch: string) {
     // A session of its own: Ctrl-C and the end of the terminal are for `spry dev`.
-    const shell = spawn("/bin/sh", ["-c", script, "sh", scratch], {
+    const shell = tryProgram("/bin/sh", ["-c", script, "sh", scratch], {
       detached: true,
       stdio: ["pipe", "ignore", "ignore"],
       env: { PATH: process.env["PATH"] ?? "/usr/bin:/bin" },
     });
-    // Without a shell there is no guard, and everything else works.
-    shell.on("error", () => {});
-    shell.stdin.on("error", () => {});
+    if ("failure" in shell) return;
     shell.unref();
-    this.#input = shell.stdin;
-    (this.#input as Writable & { unref?: () => void }).unref?.();
+    const input: (Writable & { unref?: () => void }) | null = shell.stdin;
+    input?.on("error", () => {});
+    input?.unref?.();
+    this.#input = input ?? undefined;
   }
 
   /** A process that leads a group of its own. */
   add(pid: number): void {
-    this.#input.write(`add ${pid}\n`);
+    this.#input?.write(`add ${pid}\n`);
   }
 
   remove(pid: number): void {
-    this.#input.write(`remove ${pid}\n`);
+    this.#input?.write(`remove ${pid}\n`);
   }
 
   /** All have ended. */
   close(): void {
-    this.#input.end("end\n");
+    this.#input?.end("end\n");
   }
 }

@@ -1,9 +1,9 @@
 /** One process of the runtime, which waits for the directory and then serves it. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { Agent } from "node:http";
 import { createServer } from "node:net";
 import { type Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
+import { signalGroup, type StartedProgram, tryProgram } from "@spry/kube";
 import { LoadReport } from "./load-report.ts";
 
 export interface LaunchOptions {
@@ -32,27 +32,37 @@ export class RuntimeProcess {
   port = 0;
   /** Requests that it has not answered yet. */
   open = 0;
-  readonly #child: ChildProcess;
+  /** Undefined when it could not be started. */
+  readonly #child: StartedProgram | undefined;
   #output = "";
   readonly #report: LoadReport;
   #isEnded = false;
   #whenIdle: (() => void) | undefined;
 
   constructor({ command, args, env, onOutput }: LaunchOptions) {
-    this.#child = spawn(command, args, {
+    const child = tryProgram(command, args, {
       env: { ...env, SPRY_WARM_FD: "4" },
       stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
       detached: true,
     });
     this.#report = new LoadReport(onOutput);
+    if ("failure" in child) {
+      this.#isEnded = true;
+      this.ended = child.failure.then(({ message }) => {
+        const output = `${message}\n`;
+        return { code: 1, signal: null, output, report: Buffer.from(output) };
+      });
+      return;
+    }
+    this.#child = child;
     const collect = (stream: "stdout" | "stderr") => (chunk: Buffer) => {
       this.#output = (this.#output + chunk.toString()).slice(-outputLimit);
       this.#report.write(chunk, stream);
     };
-    this.#child.stdout?.on("data", collect("stdout"));
-    this.#child.stderr?.on("data", collect("stderr"));
+    child.stdout?.on("data", collect("stdout"));
+    child.stderr?.on("data", collect("stderr"));
     // A process that has ended does not read.
-    (this.#child.stdio[4] as Writable).on("error", () => {});
+    (child.stdio[4] as Writable).on("error", () => {});
     this.ended = new Promise((resolve) => {
       const end = (code: number | null, signal: NodeJS.Signals | null) => {
         if (this.#isEnded) return;
@@ -60,19 +70,17 @@ export class RuntimeProcess {
         this.agent.destroy();
         resolve({ code, signal, output: this.#output, report: this.#report.take() });
       };
-      this.#child.once("error", (error) => {
-        this.#output += `${error.message}\n`;
-        end(1, null);
-      });
-      this.#child.once("close", end);
+      // Of a signal that could not be sent.
+      child.on("error", () => {});
+      child.once("close", end);
       // A program that it has started may hold the streams open.
-      this.#child.once("exit", (code, signal) => setTimeout(end, 100, code, signal));
+      child.once("exit", (code, signal) => setTimeout(end, 100, code, signal));
     });
   }
 
   /** Undefined when it could not be started. */
   get pid(): number | undefined {
-    return this.#child.pid;
+    return this.#child?.pid;
   }
 
   get isEnded(): boolean {
@@ -81,6 +89,8 @@ export class RuntimeProcess {
 
   /** Becomes the directory's process. Resolves once the code is loaded, with undefined, or when the process has ended. */
   async serve(directory: string, env: Record<string, string>): Promise<Ended | undefined> {
+    const child = this.#child;
+    if (!child) return this.ended;
     this.port = await freePort();
     this.#output = "";
     const message = {
@@ -88,9 +98,9 @@ export class RuntimeProcess {
       env: { ...env, SPRY_READY_FD: "3", SERVER_HOST: "127.0.0.1", FUNC_PORT: String(this.port) },
     };
     const ready = new Promise<undefined>((resolve) => {
-      (this.#child.stdio[3] as NodeJS.ReadableStream).once("data", () => resolve(undefined));
+      (child.stdio[3] as NodeJS.ReadableStream).once("data", () => resolve(undefined));
     });
-    (this.#child.stdio[4] as Writable).end(`${JSON.stringify(message)}\n`);
+    (child.stdio[4] as Writable).end(`${JSON.stringify(message)}\n`);
     const ended = await Promise.race([ready, this.ended]);
     if (!ended) this.#report.release();
     return ended;
@@ -153,13 +163,8 @@ export class RuntimeProcess {
   }
 
   #signal(signal: NodeJS.Signals): void {
-    const { pid } = this.#child;
-    if (pid === undefined || this.#isEnded) return;
-    try {
-      process.kill(-pid, signal);
-    } catch {
-      // It has just ended.
-    }
+    const { pid } = this;
+    if (pid !== undefined && !this.#isEnded) signalGroup(pid, signal);
   }
 }
 

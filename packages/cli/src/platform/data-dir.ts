@@ -1,19 +1,11 @@
-import {
-  accessSync,
-  constants,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, statfsSync } from "node:fs";
 import path from "node:path";
 import { UserError } from "../user-error.ts";
 import { makeDirectories } from "../write-files.ts";
+import { lockDataDir, lockName, ownerName, ownerOf } from "./data-dir-lock.ts";
 import { diskProblem } from "./disk-problem.ts";
-import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
+
+export { readJson, writeAtomically } from "./state-files.ts";
 
 /** Where everything of one platform lives on disk. Nothing outside of it is written. */
 export interface DataDir {
@@ -63,7 +55,7 @@ function prepare(root: string): () => void {
     }
     const { bavail, bsize } = statfsSync(root);
     if (bavail * bsize < minFreeBytes) throw Object.assign(new Error(), { code: "ENOSPC" });
-    return lock(root);
+    return lockDataDir(root);
   } catch (error) {
     if (error instanceof UserError) throw error;
     throw (
@@ -81,7 +73,7 @@ function assertOurs(root: string): void {
   const entries = readdirSync(root).filter(
     (name) => !name.startsWith(".") && name !== "lost+found",
   );
-  const ours = new Set<string>([...parts, "lock", "kubeconfig", "registry.json"]);
+  const ours = new Set<string>([...parts, lockName, ownerName, "kubeconfig", "registry.json"]);
   if (entries.length === 0 || entries.some((name) => ours.has(name))) return;
   throw new UserError(
     `the data directory ${root} holds other files (${entries.slice(0, 3).join(", ")}) and no data of Spry`,
@@ -91,44 +83,5 @@ function assertOurs(root: string): void {
 
 /** True while a platform uses the directory. */
 export function isRunning(root: string): boolean {
-  const owner = readJson<ProcessIdentity>(path.join(root, "lock"));
-  return owner !== undefined && isAlive(owner);
-}
-
-/** A lock dies with its process: what counts is whether the process that wrote it still runs. */
-function lock(root: string): () => void {
-  const file = path.join(root, "lock");
-  for (let attempt = 0; attempt < 3; attempt++) {
-    try {
-      writeFileSync(file, JSON.stringify(identify(process.pid)), { flag: "wx", mode: 0o600 });
-      return () => rmSync(file, { force: true });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
-    const owner = readJson<ProcessIdentity>(file);
-    if (owner && isAlive(owner)) {
-      throw new UserError(
-        `another Spry (process ${owner.pid}) is running with the data directory ${root}`,
-        "stop it, or choose another directory with --data-dir",
-      );
-    }
-    rmSync(file, { force: true });
-  }
-  throw new UserError(`the data directory ${root} could not be locked`, "try again");
-}
-
-/** The content, for the caller to look at before it trusts it; undefined if there is none. */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- says at the call what is expected
-export function readJson<T>(file: string): T | undefined {
-  try {
-    return JSON.parse(readFileSync(file, "utf8")) as T;
-  } catch {
-    return undefined;
-  }
-}
-
-/** A reader of the file sees the old content or the new one, never half of it. */
-export function writeAtomically(file: string, content: string, mode = 0o644): void {
-  writeFileSync(`${file}.new`, content, { mode });
-  renameSync(`${file}.new`, file);
+  return ownerOf(root) !== undefined;
 }

@@ -1,17 +1,23 @@
 /** The gateway's process outlives its platform; none of them may be left behind unseen. */
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type ApiServer, createApiServer } from "@spry/apiserver";
-import { KubeClient, silentLogger } from "@spry/kube";
+import {
+  identify,
+  KubeClient,
+  lifeOf,
+  type ProcessIdentity,
+  signalIdentity,
+  silentLogger,
+} from "@spry/kube";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { gatewayProgram } from "../programs.ts";
 import { ensureCertificates } from "./certificates.ts";
 import { readJson } from "./data-dir.ts";
 import { endGateway, startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
-import { identify, isAlive, type ProcessIdentity } from "./process-identity.ts";
 import { applySystemObjects } from "./system-objects.ts";
 import { ensureCountsToken, ensureMetricsToken } from "./token-files.ts";
 
@@ -33,7 +39,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true });
 });
 
-const start = (config: string) =>
+const start = (config: string, onError: (message: string) => void = () => {}) =>
   startGatewayProcess({
     dataDir: dir,
     logFile: path.join(dir, "gateway.log"),
@@ -46,8 +52,9 @@ const start = (config: string) =>
     callerAddresses: ["127.96.0.0/12"],
     allowedLoopback: [],
     fingerprint: "one",
-    log: silentLogger,
+    log: { ...silentLogger, error: (_fields: object, message: string) => onError(message) },
   });
+const isAlive = (identity: ProcessIdentity) => lifeOf(identity) === "alive";
 const recorded = () => readJson<ProcessIdentity & { port: number }>(path.join(dir, "gateway.json"));
 
 test("a gateway is written down long before it is ready, and ended by what is written", async () => {
@@ -81,6 +88,53 @@ test("one that never became ready is replaced by the next start", async () => {
   expect(counts.status).toBe(200);
   await counts.body?.cancel();
   await gateway.stop();
+});
+
+const left: [what: string, state: () => unknown][] = [
+  ...[0, -0, 1, -1, 2 ** 31, 1.5, NaN, "12", null].map((pid): [string, () => unknown] => [
+    `the number ${JSON.stringify(pid)}`,
+    () => ({ ...identify(process.pid), pid, port: 1, adminPort: 1 }),
+  ]),
+  ["this process", () => identify(process.pid)],
+  ["its parent", () => identify(process.ppid)],
+  ["a process without its start", () => ({ pid: process.ppid })],
+  ["a process of another boot", () => ({ ...identify(process.ppid), boot: "another" })],
+  ["ports that are none", () => ({ pid: 4_000_000, startTime: "1", port: "x", adminPort: -1 })],
+  ["null", () => null],
+  ["a list", () => [[]]],
+];
+
+test.each(left)("a state file that names %s ends nothing, and no start", async (_what, state) => {
+  writeFileSync(path.join(dir, "gateway.json"), JSON.stringify(state()));
+  // A signal to the group of this process would end the tests.
+  await endGateway(dir);
+});
+
+test("a gateway starts next to a state file that is cut off", async () => {
+  writeFileSync(path.join(dir, "gateway.json"), '{"pid":0,"finger');
+  const gateway = await start(kubeconfig);
+  expect(recorded()).toMatchObject({ pid: gateway.pid, port: gateway.port });
+  await gateway.stop();
+});
+
+test("one that ends, and cannot be started for a while, is started once it can", async () => {
+  const log: string[] = [];
+  const gateway = await start(kubeconfig, (message) => log.push(message));
+  const { pid, port } = gateway;
+  // Its log is opened before it is started: that fails as a start without descriptors does.
+  rmSync(path.join(dir, "gateway.log"));
+  mkdirSync(path.join(dir, "gateway.log"));
+  signalIdentity(identify(pid), "SIGKILL");
+  await expect
+    .poll(() => log, { timeout: 20_000 })
+    .toContainEqual(expect.stringContaining("restarting the gateway failed"));
+  rmSync(path.join(dir, "gateway.log"), { recursive: true });
+  await expect.poll(() => gateway.pid !== pid, { timeout: 30_000 }).toBe(true);
+  expect(recorded()).toMatchObject({ pid: gateway.pid, port });
+  expect((await fetch(`http://127.0.0.1:${gateway.adminPort}/healthz`)).status).toBe(200);
+  const identity = identify(gateway.pid);
+  await gateway.stop();
+  expect(isAlive(identity)).toBe(false);
 });
 
 test("one whose platform has ended before it could be written down ends by itself", async () => {

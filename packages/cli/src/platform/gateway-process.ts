@@ -6,17 +6,27 @@
  * None is ever left behind unseen: it is written down as soon as it has a process number, long before it is ready, and
  * one whose platform has ended before it could be written down finds nobody to report to, and ends (gateway-main.ts).
  */
-import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import path from "node:path";
 import { type Readable } from "node:stream";
-import { type HostPort, type Logger } from "@spry/kube";
+import { setTimeout } from "node:timers/promises";
+import {
+  type HostPort,
+  identify,
+  lifeOf,
+  type Logger,
+  messageOf,
+  type ProcessIdentity,
+  readIdentity,
+  signalIdentity,
+  startProgram,
+  type StartedProgram,
+} from "@spry/kube";
 import { type EventingSettings, eventingVariable } from "../gateway-eventing.ts";
 import { gatewayProgram, nodeOptions } from "../programs.ts";
 import { UserError } from "../user-error.ts";
 import { allowedLoopbackVariable } from "./allowed-loopback.ts";
 import { readJson, writeAtomically } from "./data-dir.ts";
-import { identify, isAlive, type ProcessIdentity, signal } from "./process-identity.ts";
 import { countsTokenVariable, metricsTokenVariable } from "./token-files.ts";
 
 export interface GatewayOptions {
@@ -53,6 +63,8 @@ export interface GatewayProcess {
   readonly eventsPort: number;
   /** Of `/metrics`, `/healthz` and `/readyz`; unless it is fixed, another one after the gateway ended unexpectedly. */
   readonly adminPort: number;
+  /** Of its process; another one then, too. */
+  readonly pid: number;
   /** Ends the gateway after the requests under way, or after a few seconds. */
   stop(): Promise<void>;
 }
@@ -74,27 +86,26 @@ const stateName = "gateway.json";
 const startTimeoutMs = 20_000;
 const drainMs = 5_000;
 const restartPauseMs = 500;
+const maxRestartPauseMs = 30_000;
 const watchIntervalMs = 1_000;
 
 export async function startGatewayProcess(options: GatewayOptions): Promise<GatewayProcess> {
   const stateFile = path.join(options.dataDir, stateName);
-  let stopping = false;
-  let running = (await adopt(stateFile, options)) ?? (await start(stateFile, options));
+  const adopted = await adopt(stateFile, options);
+  let own: ProcessIdentity | undefined = adopted;
+  const remember = (started: ProcessIdentity) => (own = started);
+  let running = adopted ?? (await start(stateFile, options, remember));
   const { port, httpsPort, publisherPort, eventsPort } = running;
-  const same = samePorts(options, running);
-  // A gateway that was adopted is not a child of this process: polling is the only way to learn of its end.
-  const watch = setInterval(() => {
-    if (stopping || isAlive(running)) return;
-    options.log.error({ pid: running.pid }, "the gateway ended unexpectedly, restarting it");
-    stopping = true;
-    setTimeout(() => {
-      start(stateFile, { ...options, ...same })
-        .then((next) => (running = next))
-        .catch((error: unknown) => options.log.error({ error }, "restarting the gateway failed"))
-        .finally(() => (stopping = false));
-    }, restartPauseMs);
-  }, watchIntervalMs);
-  watch.unref();
+  const same = { ...options, ...samePorts(options, running) };
+  const stopping = new AbortController();
+  const watching = keepRunning({
+    isDead: () => own === undefined || lifeOf(own) === "dead",
+    restart: async () => {
+      running = await start(stateFile, same, remember);
+    },
+    log: options.log,
+    signal: stopping.signal,
+  });
   return {
     port,
     httpsPort,
@@ -103,12 +114,44 @@ export async function startGatewayProcess(options: GatewayOptions): Promise<Gate
     get adminPort() {
       return running.adminPort;
     },
+    get pid() {
+      return running.pid;
+    },
     async stop() {
-      stopping = true;
-      clearInterval(watch);
-      await end(running);
+      stopping.abort();
+      if (own) await end(own);
+      await watching;
     },
   };
+}
+
+/**
+ * A gateway that was adopted is not a child of this process: polling is the only way to learn of its end. One that cannot be started is
+ * tried again and again, each time after a longer pause: the machine may lack processes, memory or descriptors for a while.
+ */
+async function keepRunning(gateway: {
+  isDead: () => boolean;
+  restart: () => Promise<void>;
+  log: Logger;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { isDead, restart, log, signal } = gateway;
+  // Also when the pause is cut short.
+  const pause = (ms: number) => setTimeout(ms, undefined, { ref: false, signal }).catch(() => {});
+  for (let failures = 0; !signal.aborted;) {
+    await pause(watchIntervalMs);
+    if (signal.aborted || !isDead()) continue;
+    if (failures === 0) log.error({}, "the gateway ended unexpectedly, restarting it");
+    await pause(Math.min(restartPauseMs * 2 ** failures, maxRestartPauseMs));
+    if (signal.aborted) return;
+    try {
+      await restart();
+      failures = 0;
+    } catch (error) {
+      failures = Math.min(failures + 1, 10);
+      log.error({ error: messageOf(error) }, "restarting the gateway failed, trying again");
+    }
+  }
 }
 
 /** A restarted process listens on the same ports. */
@@ -124,8 +167,8 @@ function samePorts({ eventing }: GatewayOptions, ports: Ports) {
 }
 
 async function adopt(stateFile: string, options: GatewayOptions): Promise<Running | undefined> {
-  const running = readJson<Running>(stateFile);
-  if (!running || !isAlive(running)) return undefined;
+  const running = readRunning(stateFile);
+  if (!running) return undefined;
   const fits = running.fingerprint === options.fingerprint && running.adminPort > 0;
   const { port, https, eventing } = options;
   const isPort = port === 0 || port === running.port;
@@ -135,13 +178,55 @@ async function adopt(stateFile: string, options: GatewayOptions): Promise<Runnin
     !eventing || eventing.orFree || [0, running.publisherPort].includes(eventing.port);
   const isAdminPort = [0, running.adminPort].includes(options.adminPort);
   const hasAll = running.httpsPort > 0 && (!eventing || running.publisherPort > 0);
-  if (fits && isPort && isHttpsPort && isPublisherPort && isAdminPort && hasAll) return running;
+  const isAlive = lifeOf(running) === "alive";
+  if (isAlive && fits && isPort && isHttpsPort && isPublisherPort && isAdminPort && hasAll)
+    return running;
   await end(running);
   return undefined;
 }
 
-async function start(stateFile: string, options: GatewayOptions): Promise<Running> {
-  const log = openSync(options.logFile, "a", 0o600);
+/** What the file says, if it names a process that may be ended. Ports that are none are 0, and fit nowhere. */
+function readRunning(stateFile: string): Running | undefined {
+  const found = readJson<Partial<Running>>(stateFile);
+  const identity = readIdentity(found);
+  if (!identity || [process.pid, process.ppid].includes(identity.pid)) return undefined;
+  const portOf = (value: unknown) =>
+    Number.isInteger(value) && (value as number) > 0 && (value as number) < 65_536
+      ? (value as number)
+      : 0;
+  return {
+    ...identity,
+    fingerprint: String(found?.fingerprint),
+    port: portOf(found?.port),
+    httpsPort: portOf(found?.httpsPort),
+    publisherPort: portOf(found?.publisherPort),
+    eventsPort: portOf(found?.eventsPort),
+    adminPort: portOf(found?.adminPort),
+  };
+}
+
+async function start(
+  stateFile: string,
+  options: GatewayOptions,
+  remember: (started: ProcessIdentity) => void,
+): Promise<Running> {
+  const child = await startChild(options);
+  const record = { ...identify(child.pid), fingerprint: options.fingerprint };
+  remember(record);
+  const write = (running: Running) => {
+    writeAtomically(stateFile, JSON.stringify(running), 0o600);
+    return running;
+  };
+  try {
+    write({ ...record, port: 0, httpsPort: 0, publisherPort: 0, eventsPort: 0, adminPort: 0 });
+    return write({ ...record, ...(await reportedPorts(child.stdio[3] as Readable, options)) });
+  } catch (error) {
+    await end(record);
+    throw error;
+  }
+}
+
+async function startChild(options: GatewayOptions): Promise<StartedProgram> {
   const args = [
     ...nodeOptions,
     gatewayProgram(),
@@ -152,39 +237,31 @@ async function start(stateFile: string, options: GatewayOptions): Promise<Runnin
     String(options.adminPort),
     ...options.callerAddresses,
   ];
-  const child = spawn(process.execPath, args, {
-    detached: true,
-    stdio: ["ignore", log, log, "pipe"],
-    env: {
-      PATH: process.env["PATH"],
-      NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
-      [countsTokenVariable]: options.countsTokenFile,
-      [metricsTokenVariable]: options.metricsTokenFile,
-      [allowedLoopbackVariable]: JSON.stringify(options.allowedLoopback),
-      ...(options.eventing && { [eventingVariable]: JSON.stringify(options.eventing) }),
-    },
-  });
-  closeSync(log);
-  child.once("error", (error) => child.stdio[3]?.destroy(error));
-  child.unref();
-  const record = { ...identify(child.pid ?? 0), fingerprint: options.fingerprint };
-  const write = (running: Running) => {
-    writeAtomically(stateFile, JSON.stringify(running), 0o600);
-    return running;
-  };
-  const starting = write({
-    ...record,
-    port: 0,
-    httpsPort: 0,
-    publisherPort: 0,
-    eventsPort: 0,
-    adminPort: 0,
-  });
+  const log = openSync(options.logFile, "a", 0o600);
   try {
-    return write({ ...record, ...(await reportedPorts(child.stdio[3] as Readable, options)) });
+    const child = await startProgram(process.execPath, args, {
+      detached: true,
+      stdio: ["ignore", log, log, "pipe"],
+      env: {
+        PATH: process.env["PATH"],
+        NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"],
+        [countsTokenVariable]: options.countsTokenFile,
+        [metricsTokenVariable]: options.metricsTokenFile,
+        [allowedLoopbackVariable]: JSON.stringify(options.allowedLoopback),
+        ...(options.eventing && { [eventingVariable]: JSON.stringify(options.eventing) }),
+      },
+    });
+    // Of a signal that could not be sent.
+    child.on("error", () => {}).unref();
+    return child;
   } catch (error) {
-    await end(starting);
-    throw error;
+    throw new UserError(
+      `the gateway did not start: ${messageOf(error)}`,
+      "raise the limit, or end what uses it up",
+      { cause: error },
+    );
+  } finally {
+    closeSync(log);
   }
 }
 
@@ -194,7 +271,7 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
     let text = "";
     const fail = (why: string) =>
       reject(new UserError(`the gateway did not start: ${why}`, `see ${options.logFile}`));
-    const timer = setTimeout(
+    const timer = globalThis.setTimeout(
       () => fail(`it did not report that it is ready within ${startTimeoutMs / 1000} s`),
       startTimeoutMs,
     );
@@ -210,7 +287,10 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
       else fail(rest.join(" "));
       pipe.destroy();
     });
-    pipe.on("error", (error) => fail(error.message));
+    pipe.on("error", (error) => {
+      clearTimeout(timer);
+      fail(error.message);
+    });
     pipe.on("end", () => {
       clearTimeout(timer);
       fail("it ended during its start");
@@ -220,18 +300,18 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
 
 /** Ends the gateway of this data directory, if one is running. */
 export async function endGateway(dataDir: string): Promise<void> {
-  const running = readJson<Running>(path.join(dataDir, stateName));
+  const running = readRunning(path.join(dataDir, stateName));
   if (running) await end(running);
 }
 
+/** Resolves when it has ended, or does not end for longer than it may take. */
 async function end(running: ProcessIdentity): Promise<void> {
-  if (!signal(running, "SIGTERM")) return;
-  const deadline = Date.now() + drainMs;
-  while (isAlive(running)) {
-    if (Date.now() > deadline) {
-      signal(running, "SIGKILL");
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  const begin = Date.now();
+  let isSignalled = false;
+  for (let takenMs = 0; takenMs < 2 * drainMs; takenMs = Date.now() - begin) {
+    if (lifeOf(running) === "dead") return;
+    if (takenMs > drainMs) signalIdentity(running, "SIGKILL");
+    else isSignalled ||= signalIdentity(running, "SIGTERM");
+    await setTimeout(20);
   }
 }

@@ -76,6 +76,9 @@ export function runInstaller(
       stdio: ["ignore", "pipe", "pipe"],
       timeout: timeoutMs,
     });
+    const fail = (cause: unknown) => reject(new Error(`starting ${file}`, { cause }));
+    // Without a descriptor left it does not even have streams.
+    if (child.pid === undefined) return void child.once("error", fail);
     let output = "";
     const collect = (chunk: Buffer) => {
       output = (output + chunk.toString()).slice(-outputLimit);
@@ -95,7 +98,7 @@ export function runInstaller(
       isTooLarge = true;
       child.kill("SIGKILL");
     });
-    child.once("error", (cause) => reject(new Error(`starting ${file}`, { cause })));
+    child.once("error", fail);
     child.once("close", (code, signal) => {
       for (const end of ["SIGTERM", "exit"]) process.removeListener(end, stop);
       watch.stop();

@@ -1,8 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess } from "node:child_process";
 import { closeSync, fchownSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { constants } from "node:os";
 import { type Readable, type Writable } from "node:stream";
-import { type Clock, sleep } from "@spry/kube";
+import { type Clock, NotStarted, sleep, startProgram, type StartedProgram } from "@spry/kube";
 import {
   type Confined,
   type Confinement,
@@ -18,7 +18,7 @@ import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 import { resultOf } from "./exec-result.ts";
 import { isOnPath } from "./programs.ts";
 import { execInProcessSandbox, type ExecPlace } from "./process-exec.ts";
-import { isAlive, readStat, signalGroup, signalGroupOf, signalProcess } from "./processes.ts";
+import { isAlive, signalGroup, signalGroupOf, signalProcess } from "./processes.ts";
 import { readySignal } from "./ready-signal.ts";
 import { type ProcessRecord, type WarmOrigin } from "./records.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "./sandbox.ts";
@@ -111,9 +111,10 @@ export class ProcessContainer implements SandboxContainer {
 
   /**
    * Starts a process in a session of its own. Its output goes straight to the file, so that it can
-   * outlive this program. A program that cannot be started is a container that has exited.
+   * outlive this program. A program that cannot be started is a container that has exited; where a limit of the machine is the reason,
+   * which may be another program's doing, it throws `NotStarted`, so that the start is tried again.
    */
-  static start(id: string, launch: Launch, clock: Clock): ProcessContainer {
+  static async start(id: string, launch: Launch, clock: Clock): Promise<ProcessContainer> {
     const { cwd, logFile, exitFile, tty = false, confined, user } = launch;
     const env: Record<string, string> = {
       ...(tty && { TERM: "xterm" }),
@@ -138,21 +139,24 @@ export class ProcessContainer implements SandboxContainer {
       // Opened once more by its name, `/dev/stdout`, a file has to be the user's.
       for (const fd of [log, ...(stdin ? [stdin.descriptor] : [])])
         fchownSync(fd, owner.uid, owner.gid);
-    let child: ChildProcess;
+    let child: StartedProgram;
     try {
-      child = spawn(argv[0] ?? "", argv.slice(1), {
+      child = await startProgram(argv[0] ?? "", argv.slice(1), {
         cwd: inside ? "/" : cwd,
         env: inside ? helperEnvironment(env["SPRY_ROOT"] ?? "") : env,
         detached: true,
         stdio: [stdin?.descriptor ?? "ignore", log, log, "pipe"],
       });
+    } catch (error) {
+      stdin?.input.close();
+      if (!(error instanceof NotStarted) || error.isPassing) throw error;
+      return ProcessContainer.#ended(id, launch, startError(argv[0] ?? "", error, clock), clock);
     } finally {
       closeSync(log);
       if (stdin) closeSync(stdin.descriptor);
     }
-    const pid = child.pid ?? 0;
-    const startTicks = readStat(pid)?.startTicks ?? 0;
-    const exited = exitOf(child, argv[0] ?? "", { pid, startTicks }, clock);
+    const { pid, startTicks } = child;
+    const exited = exitOf(child, child, clock);
     void exited.then(() => stdin?.input.close());
     child.unref();
     const as = confined?.as;
@@ -211,14 +215,15 @@ export class ProcessContainer implements SandboxContainer {
     return new ProcessContainer(record, exited, new Promise(() => {}), clock);
   }
 
-  static #notThere(
-    id: string,
-    { argv, cwd, env, logFile }: Launch,
-    clock: Clock,
-  ): ProcessContainer {
-    const [program = ""] = argv;
-    closeSync(openSync(logFile, "a", 0o600));
-    const exit = startError(program, Object.assign(new Error(program), { code: "ENOENT" }), clock);
+  static #notThere(id: string, launch: Launch, clock: Clock): ProcessContainer {
+    const [program = ""] = launch.argv;
+    closeSync(openSync(launch.logFile, "a", 0o600));
+    const missing = Object.assign(new Error(program), { code: "ENOENT" });
+    return ProcessContainer.#ended(id, launch, startError(program, missing, clock), clock);
+  }
+
+  /** One whose program was not started. */
+  static #ended(id: string, { cwd, env }: Launch, exit: ExitStatus, clock: Clock) {
     const record = { id, pid: 0, startTicks: 0, startedAt: clock.now(), cwd, env };
     return new ProcessContainer(record, Promise.resolve(exit), new Promise(() => {}), clock);
   }
@@ -324,14 +329,10 @@ export class ProcessContainer implements SandboxContainer {
 /** How a child ends, with everything that it leaves in its process group. */
 export function exitOf(
   child: ChildProcess,
-  program: string,
   process: { pid: number; startTicks: number },
   clock: Clock,
 ): Promise<ExitStatus> {
   return new Promise((resolve) => {
-    child.once("error", (error: NodeJS.ErrnoException) => {
-      if (child.pid === undefined) resolve(startError(program, error, clock));
-    });
     child.once("exit", (code, signal) => {
       // What the main process leaves behind ends with it, as in any container.
       signalGroupOf(process, "SIGKILL");

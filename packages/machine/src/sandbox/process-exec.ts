@@ -1,7 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess } from "node:child_process";
 import { constants } from "node:os";
 import { PassThrough, Readable } from "node:stream";
-import { type Clock } from "@spry/kube";
+import { type Clock, type NotStarted, tryProgram } from "@spry/kube";
 import { type ExecCommand, type ExecProcess } from "./exec-process.ts";
 import { realArguments } from "./exec-arguments.ts";
 import { isOnPath } from "./programs.ts";
@@ -13,6 +13,8 @@ import {
   resizeTerminal,
   terminalCommand,
 } from "./terminal.ts";
+
+const maxShown = 200;
 
 /** Where commands are run, and with what environment. */
 export interface ExecPlace {
@@ -40,13 +42,15 @@ export function execInProcessSandbox(
   const argv = inside?.argv ?? own;
   const onTerminal = command.tty && hasTerminals();
   const [program = "", ...args] = onTerminal ? terminalCommand(argv) : argv;
-  const child = spawn(program, args, {
+  const child = tryProgram(program, args, {
     cwd: inside ? "/" : cwd,
     env: inside?.env ?? (command.tty ? { TERM: "xterm", ...env } : env),
     detached: true,
     stdio: [command.stdin ? "pipe" : "ignore", "pipe", "pipe"],
   });
-  const exited = exitOf(child, command.argv[0] ?? "");
+  if ("failure" in child)
+    return notStarted(child.failure.then((failure) => whyNot(failure, command.argv[0] ?? "")));
+  const exited = exitOf(child, child.pid);
   const isRunning = () => child.exitCode === null && child.signalCode === null;
   // A command that stops reading is not a failure of the session.
   child.stdin?.on("error", () => {});
@@ -56,42 +60,43 @@ export function execInProcessSandbox(
     ...(command.tty ? { stdout: merged(outputs, onTerminal) } : outputs),
     exited,
     resize(size) {
-      if (onTerminal && child.pid !== undefined && isRunning())
-        resizeTerminal(child.pid, size, clock);
+      if (onTerminal && isRunning()) resizeTerminal(child.pid, size, clock);
     },
     kill() {
       // Later the number may be another process's.
       if (!isRunning()) return;
-      for (const group of [...childrenOf(child.pid ?? 0), child.pid ?? 0])
-        signalGroup(group, "SIGKILL");
+      for (const group of [...childrenOf(child.pid), child.pid]) signalGroup(group, "SIGKILL");
     },
   };
 }
 
 function notFound(program: string): string {
-  return `exec: ${JSON.stringify(program)}: executable file not found in $PATH`;
+  return `exec: ${shown(program)}: executable file not found in $PATH`;
 }
 
-function notStarted(why: string): ExecProcess {
+const shown = (program: string): string => JSON.stringify(program.slice(0, maxShown));
+
+function notStarted(why: string | Promise<string>): ExecProcess {
   const nothing = () => Readable.from([]);
-  const exited = Promise.reject<{ exitCode: number }>(new Error(why));
+  const exited = Promise.resolve(why).then((message): { exitCode: number } => {
+    throw new Error(message);
+  });
   exited.catch(() => {});
   return { stdout: nothing(), stderr: nothing(), exited, resize() {}, kill() {} };
 }
 
-function exitOf(child: ChildProcess, program: string): Promise<{ exitCode: number }> {
-  return new Promise((resolve, reject) => {
-    child.once("error", (error: NodeJS.ErrnoException) => {
-      if (child.pid !== undefined) return;
-      const why =
-        error.code === "ENOENT"
-          ? notFound(program)
-          : `exec: ${JSON.stringify(program)}: ${error.message}`;
-      reject(new Error(why, { cause: error }));
-    });
+/** Of the command, which a helper may have been to start. */
+function whyNot({ code, message }: NotStarted, program: string): string {
+  return code === "ENOENT" ? notFound(program) : `exec: ${shown(program)}: ${message}`;
+}
+
+function exitOf(child: ChildProcess, group: number): Promise<{ exitCode: number }> {
+  return new Promise((resolve) => {
+    // Of a signal that could not be sent.
+    child.on("error", () => {});
     child.once("exit", (code, signal) => {
       // What it has left in the background would hold its streams open for ever.
-      signalGroup(child.pid ?? 0, "SIGKILL");
+      signalGroup(group, "SIGKILL");
       resolve({ exitCode: signal ? 128 + (constants.signals[signal] ?? 0) : (code ?? 0) });
     });
   });

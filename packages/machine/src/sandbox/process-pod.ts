@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdirSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import path from "node:path";
-import { type Clock, type Logger, messageOf, sleep } from "@spry/kube";
+import { type Clock, type Logger, messageOf, sleep, thisBoot } from "@spry/kube";
 import { type ServiceFiles } from "../network/service-files.ts";
 import { type Confinement, userOfAddress } from "./confinement/confinement.ts";
 import { bindsOf, sharedScratch, volumeBinds } from "./confinement/container-binds.ts";
@@ -102,7 +102,7 @@ export class ProcessPod implements PodSandbox {
     };
     const container =
       (await this.#takeOver(id, spec, launch)) ??
-      ProcessContainer.start(id, launch, this.#options.clock);
+      (await ProcessContainer.start(id, launch, this.#options.clock));
     if (container.pid > 0) {
       const { pid, startTicks, startedAt } = container;
       const record = {
@@ -111,6 +111,7 @@ export class ProcessPod implements PodSandbox {
         id,
         pid,
         startTicks,
+        boot: thisBoot(),
         startedAt,
         cwd,
         env,

@@ -1,6 +1,13 @@
 import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import path from "node:path";
-import { type Clock, type Logger, messageOf, silentLogger, systemClock } from "@spry/kube";
+import {
+  type Clock,
+  type Logger,
+  mapInTurn,
+  messageOf,
+  silentLogger,
+  systemClock,
+} from "@spry/kube";
 import { type ClusterView } from "../network/cluster-view.ts";
 import { PodNetwork } from "../network/pods/pod-network.ts";
 import { callersOf } from "../network/callers.ts";
@@ -31,8 +38,7 @@ import {
   type PodRecord,
   podsDir,
   processFile,
-  type ProcessRecord,
-  readRecord,
+  readProcessRecord,
   type WarmOrigin,
   writeRecord,
 } from "./records.ts";
@@ -156,7 +162,7 @@ class ProcessSandbox implements Sandbox {
       keeps: ({ uid }) => Promise.resolve(this.#isOwnPod(uid)),
       add: (record) => this.#add(record),
       adopt(sandbox, dir, name) {
-        const known = readRecord(processFile(dir, name)) as ProcessRecord | undefined;
+        const known = readProcessRecord(processFile(dir, name));
         const tells = known && (isAlive(known) || readExit(exitFile(dir, name)));
         return tells ? { name, run: known.run, container: sandbox.adopt(known) } : undefined;
       },
@@ -298,21 +304,20 @@ class ProcessSandbox implements Sandbox {
       if (containers.has(session)) return session;
       return all.get(all.get(session)?.parent ?? 0)?.session ?? session;
     });
-    return Promise.all(
-      running.map(async ({ podUid, name, container }) => {
-        const processes = bySession.get(container.pid) ?? [];
-        const before = container.warm?.ticksBefore ?? 0;
-        const ticks = processes.reduce((sum, { cpuTicks }) => sum + cpuTicks, -before);
-        const memory = await Promise.all(processes.map(({ pid }) => readMemory(pid)));
-        return {
-          podUid,
-          container: name,
-          cpuNanoseconds: Math.round((Math.max(0, ticks) * 1e9) / ticksPerSecond),
-          memoryBytes: memory.reduce((sum, bytes) => sum + bytes, 0),
-          startedAt: container.startedAt,
-        };
-      }),
-    );
+    const atOnce = 8;
+    return mapInTurn(running, atOnce, async ({ podUid, name, container }) => {
+      const processes = bySession.get(container.pid) ?? [];
+      const before = container.warm?.ticksBefore ?? 0;
+      const ticks = processes.reduce((sum, { cpuTicks }) => sum + cpuTicks, -before);
+      const memory = await readMemory(processes.map(({ pid }) => pid));
+      return {
+        podUid,
+        container: name,
+        cpuNanoseconds: Math.round((Math.max(0, ticks) * 1e9) / ticksPerSecond),
+        memoryBytes: memory.reduce((sum, bytes) => sum + bytes, 0),
+        startedAt: container.startedAt,
+      };
+    });
   }
 }
 

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { isIPv4 } from "node:net";
 import path from "node:path";
+import { isOthersPid, thisBoot } from "@spry/kube";
 import { type Confined } from "./confinement/confinement.ts";
 import { type PodUser } from "./confinement/pod-users.ts";
 import { type PodIdentity } from "./sandbox.ts";
@@ -24,6 +26,8 @@ export interface ProcessRecord {
   /** Also the process group and the session. */
   pid: number;
   startTicks: number;
+  /** During which boot of the machine: after it, another process can have the same number and start. */
+  boot?: string | undefined;
   /** Milliseconds since the epoch. */
   startedAt: number;
   cwd: string;
@@ -69,6 +73,37 @@ export function readRecord(file: string): unknown {
     // Not there, or cut off by a crash of the machine: as good as not there.
     return undefined;
   }
+}
+
+/** Of a Pod; undefined where it is none. Its address is also its user, whose processes are ended with it. */
+export function readPodRecord(dir: string): PodRecord | undefined {
+  const record = readRecord(podFile(dir)) as Partial<PodRecord> | null | undefined;
+  const { uid, namespace, name, ip } = record ?? {};
+  const isRecord = [uid, namespace, name].every((each) => typeof each === "string");
+  return isRecord && isIPv4(ip ?? "") ? (record as PodRecord) : undefined;
+}
+
+/** Of a container; undefined where it is none. A process that it cannot name, or of an earlier boot, has the number 0. */
+export function readProcessRecord(file: string): ProcessRecord | undefined {
+  const record = readRecord(file) as Partial<ProcessRecord> | null | undefined;
+  const { container, run, id, startedAt, cwd, env } = record ?? {};
+  const isRecord =
+    [container, id, cwd].every((each) => typeof each === "string") &&
+    [run, startedAt].every((each) => typeof each === "number") &&
+    typeof env === "object" &&
+    env !== null;
+  if (!isRecord) return undefined;
+  return { ...(record as ProcessRecord), ...knownProcess(record) };
+}
+
+/** What a record says of a process, if that can still run. */
+export function knownProcess(record: unknown): { pid: number; startTicks: number } {
+  const { pid, startTicks, boot } = (record ?? {}) as Record<string, unknown>;
+  const isKnown =
+    isOthersPid(pid) &&
+    Number.isSafeInteger(startTicks) &&
+    (boot === undefined || boot === thisBoot());
+  return isKnown ? { pid, startTicks: startTicks as number } : { pid: 0, startTicks: 0 };
 }
 
 export function listNames(dir: string): string[] {

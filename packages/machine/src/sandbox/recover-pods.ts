@@ -1,5 +1,5 @@
 import path from "node:path";
-import { listNames, podDir, podFile, type PodRecord, podsDir, readRecord } from "./records.ts";
+import { listNames, podDir, type PodRecord, podsDir, readPodRecord } from "./records.ts";
 import { removeTree } from "./remove-tree.ts";
 import { type PodSandbox, type RecoveredContainer, type RecoveredPod } from "./sandbox.ts";
 
@@ -20,7 +20,7 @@ export async function recoverPods<S extends PodSandbox>(
   const recovered: RecoveredPod[] = [];
   for (const uid of listNames(podsDir(dataDir))) {
     const dir = podDir(dataDir, uid);
-    const record = readRecord(podFile(dir)) as PodRecord | undefined;
+    const record = readPodRecord(dir);
     const keeps = record?.uid === uid && ((await recovery.keeps?.(record)) ?? true);
     if (!keeps) {
       await removeTree(dir);

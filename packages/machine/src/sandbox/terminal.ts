@@ -1,6 +1,5 @@
-import { execFile } from "node:child_process";
 import { existsSync, readFileSync, readlinkSync } from "node:fs";
-import { type Clock } from "@spry/kube";
+import { type Clock, tryProgram } from "@spry/kube";
 import { innerPid } from "./processes.ts";
 
 /** From util-linux: runs a command on a terminal of its own. A terminal needs a native call. */
@@ -39,7 +38,8 @@ export function resizeTerminal(
   const terminal = descendantsOf(ancestor).map(terminalOf).find(Boolean);
   if (terminal) {
     const args = ["-F", terminal, "cols", String(size.columns), "rows", String(size.rows)];
-    execFile("stty", args, () => {});
+    const resizing = tryProgram("stty", args, { stdio: "ignore" });
+    if (!("failure" in resizing)) resizing.unref();
   } else if (attempts > 0) {
     clock.after(resizePollMs, () => resizeTerminal(ancestor, size, clock, attempts - 1));
   }

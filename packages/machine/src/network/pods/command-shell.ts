@@ -1,9 +1,10 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcessByStdio } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { type Readable, type Writable } from "node:stream";
+import { signalGroup, startProgram } from "@spry/kube";
 import { commandEnvironment, commandTimeoutMs, problemOf } from "./commands.ts";
 
-type Shell = ChildProcessByStdio<Writable, Readable, null>;
+type Shell = ChildProcessByStdio<Writable, Readable, null> & { readonly pid: number };
 
 /** Of what a script says, the end. */
 const maxOutput = 64 * 1024;
@@ -34,7 +35,7 @@ export class CommandShell {
   }
 
   async #run(script: string): Promise<void> {
-    const shell = (this.#shell ??= this.#start());
+    const shell = (this.#shell ??= await this.#start());
     // What runs is waited for; a shell that waits keeps no platform running.
     setReferenced(shell, true);
     try {
@@ -45,12 +46,14 @@ export class CommandShell {
   }
 
   /** In a group of its own: Ctrl-C is for the platform, which needs it to remove what there is. */
-  #start(): Shell {
-    const shell = spawn("/bin/sh", ["-c", "exec 2>&1; exec /bin/sh -s"], {
+  async #start(): Promise<Shell> {
+    const shell = (await startProgram("/bin/sh", ["-c", "exec 2>&1; exec /bin/sh -s"], {
       env: commandEnvironment,
       detached: true,
       stdio: ["pipe", "pipe", "ignore"],
-    });
+    })) as Shell;
+    // Of a signal that could not be sent.
+    shell.on("error", () => {});
     shell.stdin.on("error", () => {});
     shell.once("close", () => {
       if (this.#shell === shell) this.#shell = undefined;
@@ -80,7 +83,7 @@ export class CommandShell {
       const leave = () => settle(problemOf(said, "the shell has ended"));
       const timer = setTimeout(() => {
         this.#shell = undefined;
-        process.kill(-(shell.pid ?? 0), "SIGKILL");
+        signalGroup(shell.pid, "SIGKILL");
         settle(`it took longer than ${this.#timeoutMs / 1000} s`);
       }, this.#timeoutMs);
       shell.stdout.on("data", hear);

@@ -1,6 +1,6 @@
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcessByStdio } from "node:child_process";
 import { type Readable, type Writable } from "node:stream";
-import { type Clock } from "@spry/kube";
+import { type Clock, startProgram } from "@spry/kube";
 import { said, unref } from "../warm/warm-process.ts";
 import { prepared } from "./handover.ts";
 import { runtimePath } from "./runtime-process.ts";
@@ -18,17 +18,22 @@ export class HandoverHelper {
   readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
   #report = "";
 
-  /** Without anything of the platform's environment. */
-  constructor([file = "", ...args]: readonly string[]) {
-    const child = spawn(file, args, {
+  /** Without anything of the platform's environment. Throws `NotStarted`. */
+  static async start([file = "", ...args]: readonly string[]): Promise<HandoverHelper> {
+    const child = await startProgram(file, args, {
       env: { PATH: runtimePath },
       cwd: "/",
       detached: true,
       stdio: ["pipe", "pipe", "pipe"],
     });
+    return new HandoverHelper(child as ChildProcessByStdio<Writable, Readable, Readable>);
+  }
+
+  private constructor(child: ChildProcessByStdio<Writable, Readable, Readable>) {
     this.#child = child;
+    // Of a signal that could not be sent.
+    child.on("error", () => {});
     this.ended = new Promise((resolve) => {
-      child.once("error", () => resolve(127));
       child.once("close", (code) => resolve(code ?? 137));
     });
     this.prepared = said(child.stdout, prepared);

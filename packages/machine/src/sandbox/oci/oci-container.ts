@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
 import path from "node:path";
@@ -8,7 +7,9 @@ import { type ContainerInput } from "../container-input.ts";
 import { type ExecCommand, type ExecProcess } from "../exec-process.ts";
 import { readExit } from "../process-container.ts";
 import { execInProcessSandbox } from "../process-exec.ts";
-import { isAlive, readStat, signalProcess } from "../processes.ts";
+import { resultOf } from "../exec-result.ts";
+import { isAlive, readStat, signalIfSame, signalProcess } from "../processes.ts";
+import { knownProcess } from "../records.ts";
 import { readySignal } from "../ready-signal.ts";
 import { type ExecResult, type ExitStatus, type SandboxContainer } from "../sandbox.ts";
 import { resizeTerminal, type TerminalSize } from "../terminal.ts";
@@ -19,11 +20,12 @@ import {
   type OciContext,
   readPid,
   runtimePath,
-  spawnRuntime,
   startError,
+  startRuntime,
 } from "./runtime-process.ts";
 
 const adoptedPollMs = 500;
+const unknownMs = 250;
 const defaultActionMs = [5, 50, 500];
 /** On a busy machine, a start may not get a processor for longer than that. */
 const retriedMs = [1_000, 2_000, 4_000, 8_000, 16_000];
@@ -31,7 +33,6 @@ const retriedMs = [1_000, 2_000, 4_000, 8_000, 16_000];
 const startingMs = 30_000;
 /** How long a container keeps the higher limit of its start: until its first response, but at most `atMost`; a task, `ofTask`. */
 const startLimitMs = { afterReady: 500, atMost: 5_000, ofTask: 1_000 };
-const maxExecOutput = 10 * 1024;
 /**
  * Of a Go program that a signal was to end by its default action, which the kernel ignores for the first process of a PID
  * namespace (`dieFromSignal` in Go's runtime).
@@ -85,16 +86,20 @@ export class OciContainer implements SandboxContainer {
 
   /**
    * Resolves when the container's program has been started. One that cannot be started is a
-   * container that has exited, as with any sandbox.
+   * container that has exited, as with any sandbox. Throws `NotStarted` when the runtime itself is not started.
    */
   static async start(launch: OciLaunch, context: OciContext): Promise<OciContainer> {
     const { id, container, run, bundle } = launch;
     const { clock } = context;
     context.cgroups.use(id);
-    const { child, input } = spawnRuntime(launch, context);
+    const { child, input } = await startRuntime(launch, context).catch(async (error: unknown) => {
+      await context.cgroups.remove(id);
+      throw error;
+    });
     const ready = readySignal(child.stdio[3] as Readable);
     const ended = new Promise<number>((resolve) => {
-      child.once("error", () => resolve(127));
+      // Of a signal that could not be sent.
+      child.on("error", () => {});
       child.once("exit", (code) => resolve(code ?? 137));
     });
     child.unref();
@@ -103,9 +108,8 @@ export class OciContainer implements SandboxContainer {
       container,
       run,
       id,
-      pid: pid ?? 0,
-      startTicks: startTicksOf(pid),
-      monitor: { pid: child.pid ?? 0, startTicks: startTicksOf(child.pid) },
+      ...knownProcess({ pid, startTicks: startTicksOf(pid) }),
+      monitor: { pid: child.pid, startTicks: child.startTicks },
       startedAt: clock.now(),
       cpuLimit: launch.cpuLimit,
     };
@@ -196,7 +200,9 @@ export class OciContainer implements SandboxContainer {
   #send(signal: NodeJS.Signals): void {
     const { pid } = this.record;
     if (isRuntimeItself(pid)) this.#cameTooEarly = signal;
-    signalProcess(pid, signal);
+    // Without a descriptor it cannot be looked at: it is signalled once it can.
+    if (!signalIfSame(this.record, signal) && isAlive(this.record))
+      this.#context.clock.after(unknownMs, () => this.#send(signal));
   }
 
   /**
@@ -240,7 +246,7 @@ export class OciContainer implements SandboxContainer {
 
   #endFor(signal: NodeJS.Signals): void {
     this.#endedFor ??= signal;
-    signalProcess(this.record.pid, "SIGKILL");
+    this.#send("SIGKILL");
   }
 
   /** A terminal is that of the runtime, which hands it on to the command's own. */
@@ -277,25 +283,19 @@ export class OciContainer implements SandboxContainer {
     const { runtime } = this.#context;
     const pidFile = path.join(this.#bundle, `exec-${++this.#execs}.pid`);
     const args = runtime.exec(this.id, pidFile, argv);
-    return new Promise((resolve) => {
-      const options = { env: { PATH: runtimePath }, maxBuffer: maxExecOutput };
-      let timedOut = false;
-      const child = execFile(runtime.file, args, options, (error, stdout, stderr) => {
-        cancel();
-        const output = (stdout + stderr).slice(0, maxExecOutput);
-        if (timedOut) resolve({ exitCode: -1, output: `timed out after ${timeoutMs} ms` });
-        else if (!error) resolve({ exitCode: 0, output });
-        else resolve({ exitCode: typeof error.code === "number" ? error.code : 126, output });
-      });
-      const cancel = this.#context.clock.after(timeoutMs, () => {
-        timedOut = true;
-        // The runtime ends with the program; ended first, it would leave the program behind.
-        const pid = readPid(pidFile);
-        if (pid === undefined) child.kill("SIGKILL");
-        else signalProcess(pid, "SIGKILL");
-      });
-      child.stdin?.end();
-    });
+    const command = [runtime.file, ...args];
+    const exec = execInProcessSandbox(
+      { argv: command, stdin: false, tty: false },
+      { cwd: this.#bundle, env: { PATH: runtimePath } },
+      this.#context.clock,
+    );
+    const kill = () => {
+      // The runtime ends with the program; ended first, it would leave the program behind.
+      const pid = readPid(pidFile);
+      if (pid === undefined) exec.kill();
+      else signalProcess(pid, "SIGKILL");
+    };
+    return resultOf({ ...exec, kill }, timeoutMs, this.#context.clock);
   }
 }
 
@@ -326,7 +326,7 @@ function isRuntimeItself(pid: number): boolean {
 }
 
 function killFirst(record: OciRecord): void {
-  if (isAlive(record)) signalProcess(record.pid, "SIGKILL");
+  signalIfSame(record, "SIGKILL");
 }
 
 function unknownExit(clock: Clock): ExitStatus {

@@ -7,7 +7,7 @@ import { type ClusterView } from "../../network/cluster-view.ts";
 import { AddressPool } from "../addresses.ts";
 import { interpreterLabel, Interpreters } from "../interpreters.ts";
 import { readExit } from "../process-container.ts";
-import { isAlive, signalGroup } from "../processes.ts";
+import { isAlive, signalGroupOf } from "../processes.ts";
 import {
   exitFile,
   listNames,
@@ -16,8 +16,7 @@ import {
   type PodRecord,
   podsDir,
   processFile,
-  type ProcessRecord,
-  readRecord,
+  readProcessRecord,
   writeRecord,
 } from "../records.ts";
 import { recoverPods } from "../recover-pods.ts";
@@ -371,7 +370,7 @@ function runtimeOf(given: string | undefined): string {
 
 /** What the process sandbox of the same data directory has left running. */
 function killPlainProcess(dir: string, name: string): void {
-  const known = readRecord(processFile(dir, name)) as ProcessRecord | undefined;
-  if (known && isAlive(known)) signalGroup(known.pid, "SIGKILL");
+  const known = readProcessRecord(processFile(dir, name));
+  if (known && isAlive(known)) signalGroupOf(known, "SIGKILL");
   void rm(processFile(dir, name), { force: true });
 }

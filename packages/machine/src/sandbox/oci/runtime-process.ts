@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { type Clock } from "@spry/kube";
+import { type Clock, isOthersPid, startProgram, type StartedProgram } from "@spry/kube";
 import { ContainerInput, type InputMode } from "../container-input.ts";
 import { type ExitStatus } from "../sandbox.ts";
 import { terminalCommand } from "../terminal.ts";
@@ -50,11 +49,11 @@ export function keepingExitCode(file: string, argv: readonly string[]): string[]
   return ["/bin/sh", "-c", keepExitCode, "sh", file, ...argv];
 }
 
-/** Starts the runtime in a session of its own, with the container's streams. */
-export function spawnRuntime(
+/** Starts the runtime in a session of its own, with the container's streams. Throws `NotStarted`. */
+export async function startRuntime(
   launch: OciLaunch,
   { runtime, owner }: OciContext,
-): { child: ChildProcess; input: ContainerInput | undefined } {
+): Promise<{ child: StartedProgram; input: ContainerInput | undefined }> {
   const { id, bundle, logFile, exitFile } = launch;
   const files = { pidFile: path.join(bundle, "pid"), errorFile: path.join(bundle, "errors.json") };
   const command = launch.parts.command(runtime.run(id, { bundle, ...files }), files.errorFile);
@@ -63,13 +62,16 @@ export function spawnRuntime(
   const stdin = launch.input && ContainerInput.create(launch.input.file, launch.input.mode);
   const log = openSync(logFile, "a", 0o600);
   try {
-    const child = spawn(file, args, {
+    const child = await startProgram(file, args, {
       cwd: bundle,
       env: { PATH: runtimePath, [ownerVariable]: owner },
       detached: true,
       stdio: [stdin?.descriptor ?? "ignore", log, log, "pipe"],
     });
     return { child, input: stdin?.input };
+  } catch (error) {
+    stdin?.input.close();
+    throw error;
   } finally {
     closeSync(log);
     if (stdin) closeSync(stdin.descriptor);
@@ -96,7 +98,8 @@ export function firstProcess(
 
 export function readPid(file: string): number | undefined {
   try {
-    return Number(readFileSync(file, "latin1")) || undefined;
+    const pid = Number(readFileSync(file, "latin1"));
+    return isOthersPid(pid) ? pid : undefined;
   } catch {
     return undefined;
   }

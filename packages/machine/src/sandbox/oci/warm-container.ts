@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import {
   closeSync,
   mkdirSync,
@@ -12,7 +11,8 @@ import {
 import { rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type Readable, type Writable } from "node:stream";
-import { signalProcess, isAlive } from "../processes.ts";
+import { startProgram, type StartedProgram } from "@spry/kube";
+import { isAlive, signalIfSame } from "../processes.ts";
 import { readySignal } from "../ready-signal.ts";
 import { type ExitStatus } from "../sandbox.ts";
 import { said, unref } from "../warm/warm-process.ts";
@@ -83,7 +83,7 @@ export class WarmContainer implements Waiting {
   readonly monitor: OciRecord["monitor"];
   readonly #start: WarmContainerStart;
   readonly #context: OciContext;
-  readonly #child: ChildProcess;
+  readonly #child: StartedProgram;
   #helper: HandoverHelper | undefined;
   #isTaken = false;
   #isOver = false;
@@ -91,7 +91,7 @@ export class WarmContainer implements Waiting {
   private constructor(
     start: WarmContainerStart,
     context: OciContext,
-    child: ChildProcess,
+    child: StartedProgram,
     process: { pid: number; ended: Promise<number> },
   ) {
     const { id, ip, key } = start;
@@ -103,8 +103,9 @@ export class WarmContainer implements Waiting {
     this.key = key;
     this.pid = process.pid;
     this.startTicks = startTicksOf(process.pid);
-    this.monitor = { pid: child.pid ?? 0, startTicks: startTicksOf(child.pid) };
+    this.monitor = { pid: child.pid, startTicks: child.startTicks };
     this.waiting = this.#prepare();
+    this.waiting.catch(() => {});
     this.exited = process.ended.then((exitCode) => {
       this.#isOver = true;
       this.#kill();
@@ -130,14 +131,15 @@ export class WarmContainer implements Waiting {
     cgroups.use(id);
     const log = openSync(logOf(dir), "ax", 0o600);
     try {
-      const child = spawn(file, args, {
+      const child = await startProgram(file, args, {
         cwd: dir,
         env: { PATH: runtimePath, [ownerVariable]: owner },
         detached: true,
         stdio: ["ignore", log, log, "pipe", "pipe"],
       });
       const ended = new Promise<number>((resolve) => {
-        child.once("error", () => resolve(127));
+        // Of a signal that could not be sent.
+        child.on("error", () => {});
         child.once("exit", (code) => resolve(code ?? 137));
       });
       child.unref();
@@ -153,7 +155,7 @@ export class WarmContainer implements Waiting {
 
   async #prepare(): Promise<void> {
     await said(this.#pipe(3) as Readable, "waiting\n");
-    this.#helper = new HandoverHelper(helperCommand(this.pid, this.monitor.pid));
+    this.#helper = await HandoverHelper.start(helperCommand(this.pid, this.monitor.pid));
     // It cannot be used without.
     void this.#helper.ended.then(() => this.#isTaken || this.#kill());
     await this.#helper.prepared;
@@ -234,8 +236,7 @@ export class WarmContainer implements Waiting {
 
   /** The runtime ends with it. */
   #kill(): void {
-    if (this.pid > 0 && isAlive(this)) signalProcess(this.pid, "SIGKILL");
-    else if (!this.#isOver && isAlive(this.monitor)) signalProcess(this.monitor.pid, "SIGKILL");
+    if (!signalIfSame(this, "SIGKILL") && !this.#isOver) signalIfSame(this.monitor, "SIGKILL");
   }
 
   #pipe(fd: number): Readable | Writable {

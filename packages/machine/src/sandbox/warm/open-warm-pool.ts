@@ -46,7 +46,7 @@ async function startWaiting(
   const bins = names.flatMap((name) => interpreters.binOf(name) ?? []);
   const ip = addresses.take();
   try {
-    return WarmProcess.start({
+    return await WarmProcess.start({
       id,
       dataDir,
       ip,

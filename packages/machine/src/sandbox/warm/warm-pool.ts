@@ -240,13 +240,13 @@ export class WarmPool<W extends Waiting> {
     const id = `warm-${randomBytes(8).toString("hex")}`;
     const process = await start(id, key, kind);
     const end = new AbortController();
-    const outcome: string | void = await Promise.race([
+    const outcome = await Promise.race<string | void>([
       process.waiting,
       process.exited.then(({ exitCode }) => `it ended with ${exitCode}`),
       sleep(clock, startMs, AbortSignal.any([end.signal, this.#closing.signal])).then(
         () => `it did not wait within ${startMs / 1000} s`,
       ),
-    ]);
+    ]).catch(messageOf);
     end.abort();
     if (outcome === undefined && !this.#closing.signal.aborted) this.#waiting.add(process);
     else await this.#end(process);

@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, fchownSync, mkdirSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { type Readable, type Writable } from "node:stream";
-import { type Clock } from "@spry/kube";
+import { type Clock, startProgram, type StartedProgram } from "@spry/kube";
 import {
   completed,
   completeFd,
@@ -64,14 +63,19 @@ export class WarmProcess {
   /** Resolves when it has nothing left to prepare; never, if its runtime does not say so. */
   readonly waiting: Promise<void>;
   readonly #start: WarmStart;
-  readonly #child: ChildProcess;
+  readonly #child: StartedProgram;
   readonly #confined: Confined;
   readonly #logFile: string;
   #ticksBefore = 0;
   #isTaken = false;
   #isOver = false;
 
-  private constructor(start: WarmStart, child: ChildProcess, confined: Confined, logFile: string) {
+  private constructor(
+    start: WarmStart,
+    child: StartedProgram,
+    confined: Confined,
+    logFile: string,
+  ) {
     const { id, ip, key, clock } = start;
     this.#start = start;
     this.#child = child;
@@ -80,9 +84,9 @@ export class WarmProcess {
     this.id = id;
     this.ip = ip;
     this.key = key;
-    this.pid = child.pid ?? 0;
-    this.startTicks = readStat(this.pid)?.startTicks ?? 0;
-    this.exited = exitOf(child, start.argv[0] ?? "", this, clock);
+    this.pid = child.pid;
+    this.startTicks = child.startTicks;
+    this.exited = exitOf(child, this, clock);
     void this.exited.then(() => (this.#isOver = true));
     this.waiting = this.#preparation();
     for (const fd of [4, completeFd]) this.#pipe(fd).on("error", () => {});
@@ -90,8 +94,8 @@ export class WarmProcess {
     for (const fd of [4, completeFd]) unref(this.#pipe(fd));
   }
 
-  /** Throws when the files that it needs cannot be made. */
-  static start(start: WarmStart): WarmProcess {
+  /** Throws when the files that it needs cannot be made, and `NotStarted`. */
+  static async start(start: WarmStart): Promise<WarmProcess> {
     const { id, dataDir, ip, argv, env, confinement, binds } = start;
     const user = confinement.userOf(ip);
     const jail = confinement.jails.of(id, warmContainer);
@@ -107,7 +111,7 @@ export class WarmProcess {
     const log = openSync(logFile, "ax", 0o600);
     try {
       if (confined.kind === "root") fchownSync(log, user.uid, user.gid);
-      const child = spawn(command[0] ?? "", command.slice(1), {
+      const child = await startProgram(command[0] ?? "", command.slice(1), {
         cwd: "/",
         // By it, what a platform leaves behind is found.
         env: helperEnvironment(path.join(containerDir(podDir(dataDir, id), warmContainer), "root")),
@@ -115,6 +119,9 @@ export class WarmProcess {
         stdio: ["ignore", log, log, "pipe", "pipe", "pipe"],
       });
       return new WarmProcess(start, child, confined, logFile);
+    } catch (error) {
+      rmSync(logFile, { force: true });
+      throw error;
     } finally {
       closeSync(log);
     }
