@@ -40,6 +40,7 @@ export {
   type Version,
 } from "./history.ts";
 export { isServedOnDemand, latestTraffic, servingBounds } from "./serving.ts";
+export { cronProblem, timeZoneProblem } from "./validate-schedules.ts";
 export { type FieldError, validateFunction } from "./validate.ts";
 export {
   defaultRuntime,

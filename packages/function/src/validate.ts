@@ -6,6 +6,7 @@ import { labelPrefix } from "./labels.ts";
 import { defaultRuntime, findRuntime, retiredRuntimes, runtimes } from "./runtimes.ts";
 import { type Function, type FunctionSpec } from "./types.ts";
 import { validateResources } from "./validate-resources.ts";
+import { validateSchedules } from "./validate-schedules.ts";
 import { validateServing } from "./validate-serving.ts";
 import { validateShape } from "./validate-shape.ts";
 import { validateSource } from "./validate-source.ts";
@@ -38,6 +39,7 @@ export function validateFunction(fn: Function): FieldError[] {
     ...validateResources(spec),
     ...validateScale(spec),
     ...validateServing(spec),
+    ...validateSchedules(spec),
     ...validateTemplate(spec),
     ...validateSecretMounts(spec),
     ...validateLabels(spec),

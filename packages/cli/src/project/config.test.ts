@@ -28,7 +28,23 @@ describe("spry.yaml", () => {
   });
 
   const refused: [string, string, string, string?][] = [
-    ["a schedule without a time", "schedules:\n  - name: a\n", "spry.yaml:1: schedules.0 needs"],
+    ["a schedule without a time", "schedules:\n  - name: a\n", "spry.yaml:2: schedules.0 needs"],
+    [
+      "a schedule that is none",
+      "schedules:\n  - name: a\n    cron: '@daily'\n  - name: b\n    cron: every day\n",
+      'spry.yaml:5: schedules.1.cron "every day" is not a cron expression: 2 fields',
+      "",
+    ],
+    [
+      "a schedule of one of several Functions",
+      "functions:\n  one:\n    schedules:\n      - cron: 61 * * * *\n        name: a\n",
+      'spry.yaml:4: functions.one.schedules.0.cron "61 * * * *" is not a cron expression: minute "61"',
+    ],
+    [
+      "a time zone that does not exist",
+      "schedules:\n- name: a\n  cron: '@daily'\n  timeZone: Europe/Berln\n",
+      'spry.yaml:4: schedules.0.timeZone "Europe/Berln" is not a time zone',
+    ],
     ["an unknown key", "name: a\nruntme: x\n", "spry.yaml:2: runtme is not a known key", "runtime"],
     ["no YAML", "name: [\n", "spry.yaml:2:1: not valid YAML"],
     ["a text", "hello\n", 'spry.yaml: must be an object, not "hello"'],

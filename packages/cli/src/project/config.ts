@@ -2,12 +2,12 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { loadAll, YAMLException } from "js-yaml";
-import { type FunctionSchedule } from "@spry/function";
+import { cronProblem, type FunctionSchedule, timeZoneProblem } from "@spry/function";
 import { ofKyma } from "../import/import-file.ts";
 import { isInside } from "../inside.ts";
 import { checkKymaConfig, isKymaConfig, kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
 import { UserError } from "../user-error.ts";
-import { checkValue } from "./check-value.ts";
+import { checkValue, type ValueProblem } from "./check-value.ts";
 import { lineOf } from "./line-of.ts";
 import { shownPath } from "./shown-path.ts";
 import { configName, configSchema } from "./schema.ts";
@@ -147,12 +147,32 @@ export function parseConfig(text: string, file = configName): ProjectConfig {
     throw new UserError(`${file}${line}: not valid YAML: ${error.reason}`);
   }
   if (value === undefined || value === null) return {};
-  const problem = checkValue(configSchema, value);
+  const problem = checkValue(configSchema, value) ?? scheduleProblem(value);
   if (!problem) return value;
   throw new UserError(
     `${placeIn(file, text, problem.path)}: ${[problem.path.join("."), problem.message].filter(Boolean).join(" ")}`,
     problem.wayOut,
   );
+}
+
+/** What a schema cannot say: that an expression or a time zone is none by which anything is ever called. */
+function scheduleProblem(config: ProjectConfig): ValueProblem | undefined {
+  const all: [string[], ProjectConfig][] = [
+    [[], config],
+    ...Object.entries(config.functions ?? {}).map(([name, each]): [string[], ProjectConfig] => [
+      ["functions", name],
+      each ?? {},
+    ]),
+  ];
+  for (const [keys, { schedules = [] }] of all)
+    for (const [index, { cron, timeZone }] of schedules.entries()) {
+      const path = [...keys, "schedules", index];
+      const wrongCron = cronProblem(cron);
+      if (wrongCron !== undefined) return { path: [...path, "cron"], message: wrongCron };
+      const wrongZone = timeZone === undefined ? undefined : timeZoneProblem(timeZone);
+      if (wrongZone !== undefined) return { path: [...path, "timeZone"], message: wrongZone };
+    }
+  return undefined;
 }
 
 function placeIn(file: string, text: string, keys: readonly (string | number)[]): string {

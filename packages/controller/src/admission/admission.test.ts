@@ -1,3 +1,4 @@
+import { type Function } from "@spry/function";
 import { type Status } from "@spry/kube";
 import { describe, expect, test } from "vitest";
 import { functionOf, settings } from "../testing/objects.ts";
@@ -123,6 +124,34 @@ describe("validation", () => {
     expect(await validate({ operation: "UPDATE", object, oldObject: old })).toMatchObject({
       allowed: true,
     });
+  });
+});
+
+describe("schedules", () => {
+  const scheduled = (cron: string, more: object = {}, timeZone?: string) =>
+    functionOf({ ...more, schedules: [{ name: "nightly", cron, ...(timeZone && { timeZone }) }] });
+
+  test.each([
+    ["every day", undefined, /schedules\[0\]\.cron: .*schedule nightly: "every day" is not a cron/],
+    ["61 * * * *", undefined, /minute "61": 61 is not from 0 to 59/],
+    ["0 0 30 2 *", undefined, /is never due/],
+    ["@daily", "Europe/Berln", /schedules\[0\]\.timeZone: .*"Europe\/Berln" is not a time zone/],
+  ])("that never run are refused: %j, %j", async (cron, timeZone, message) => {
+    const { allowed, status } = await validate({ object: scheduled(cron, {}, timeZone) });
+    expect({ allowed, message: status?.message }).toEqual({
+      allowed: false,
+      message: expect.stringMatching(message) as string,
+    });
+  });
+
+  test("that are stored stay, whatever else of the Function is changed, and no other takes their place", async () => {
+    const oldObject = scheduled("every day");
+    const update = (object: Function) => validate({ operation: "UPDATE", object, oldObject });
+    expect(await update(scheduled("every day", { replicas: 2 }))).toMatchObject({ allowed: true });
+    expect(await update(scheduled("@daily"))).toMatchObject({ allowed: true });
+    expect(await update(scheduled("every hour"))).toMatchObject({ allowed: false });
+    const worse = scheduled("every day", { runtime: "nodejs18" });
+    expect(await update(worse)).toMatchObject({ allowed: false });
   });
 });
 

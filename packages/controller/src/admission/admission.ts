@@ -1,6 +1,7 @@
 import {
   defaultFunction,
   deprecationOf,
+  type FieldError,
   findRuntime,
   type Function,
   type ScaleConfig,
@@ -114,12 +115,23 @@ function check(request: AdmissionRequest, config: ControllerConfig): AdmissionRe
   // now.
   const same = isFunction(oldObject) && deepEqual(object.spec, oldObject.spec);
   if (same || object.metadata.deletionTimestamp) return allow();
-  const errors = validateFunction(object);
+  const errors = withoutKept(validateFunction(object), oldObject);
   if (errors.length === 0) return allow(warningsOf(object, config));
   const causes = errors.map(({ path, message }) => {
     return { reason: "FieldValueInvalid", message, field: path };
   });
   return refuse(request, causes);
+}
+
+/**
+ * A schedule that is stored and has not changed does not prevent changes of the rest: whether a time zone exists depends on the
+ * database of the machine.
+ */
+function withoutKept(errors: FieldError[], oldObject: unknown): FieldError[] {
+  const isOfSchedule = ({ path }: FieldError) => path.startsWith("spec.schedules");
+  if (!isFunction(oldObject) || !errors.some(isOfSchedule)) return errors;
+  const before = new Set(validateFunction(oldObject).map(({ message }) => message));
+  return errors.filter((error) => !isOfSchedule(error) || !before.has(error.message));
 }
 
 function warningsOf(fn: Function, config: ControllerConfig): string[] {
