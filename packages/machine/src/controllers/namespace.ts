@@ -5,11 +5,14 @@ import {
   type KubeObject,
   type Namespace,
   resources,
+  StatusError,
 } from "@spry/kube";
 import { type ApiResource, discoverResources } from "./api-resources.ts";
 import { type ControllerContext } from "./context.ts";
+import { type NamespaceContent, withConditions } from "./namespace-conditions.ts";
 
 const retryMs = 100;
+const maxRetryMs = 5_000;
 
 /** Empties a Namespace that is being deleted, then lets it go. */
 export function createNamespaceController(context: ControllerContext): Controller {
@@ -32,12 +35,15 @@ async function reconcileNamespace(
   name: string,
   signal: AbortSignal,
 ): Promise<{ requeueAfterMs: number } | void> {
-  const { client, caches } = context;
+  const { client, caches, clock } = context;
   const namespace = caches.namespaces.get(name);
   if (!namespace?.metadata.deletionTimestamp) return;
-  const left = await deleteContent(context, name, signal);
+  const content = await deleteContent(context, name, signal);
+  const status = withConditions(namespace, content, clock);
+  if (status) await writeStatus(context, { ...namespace, status });
   // What has finalizers goes when others have done their part; Pods go when they have ended.
-  if (left > 0) return { requeueAfterMs: retryMs };
+  if (content.remaining.size > 0 || content.failures.length > 0)
+    return { requeueAfterMs: pauseMs(namespace, clock.now()) };
   const finalizers = namespace.spec?.finalizers?.filter((each) => each !== "kubernetes") ?? [];
   if (finalizers.length === (namespace.spec?.finalizers?.length ?? 0)) return;
   const next: Namespace = { ...namespace, spec: { ...namespace.spec, finalizers } };
@@ -49,14 +55,20 @@ async function reconcileNamespace(
   }
 }
 
-/** Asks for the deletion of everything; returns how much is still there. */
+/** One that waits for others is looked at less and less often: each time all kinds are listed. */
+function pauseMs({ metadata }: Namespace, now: number): number {
+  const sinceMs = now - Date.parse(metadata.deletionTimestamp ?? "");
+  return Math.min(Math.max(retryMs, sinceMs / 20), maxRetryMs);
+}
+
+/** Asks for the deletion of everything; returns what is still there. What cannot be deleted prevents nothing else. */
 async function deleteContent(
   { client }: ControllerContext,
   namespace: string,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<NamespaceContent> {
   const kinds = await discoverResources(client, signal);
-  let left = 0;
+  const content: NamespaceContent = { remaining: new Map(), finalizers: new Map(), failures: [] };
   // Pods last: their owners are gone by then, and no controller makes new ones.
   const ordered = kinds
     .filter(
@@ -65,11 +77,27 @@ async function deleteContent(
     .sort((a, b) => Number(a.kind === "Pod") - Number(b.kind === "Pod"));
   for (const kind of ordered) {
     const { items } = await client.list(kind, { namespace, signal });
-    left += items.length;
-    for (const object of items)
-      if (!object.metadata.deletionTimestamp) await deleteObject({ client }, kind, object);
+    if (items.length === 0) continue;
+    content.remaining.set(`${kind.plural}.${kind.group}`, items.length);
+    for (const object of items) {
+      for (const finalizer of object.metadata.finalizers ?? [])
+        content.finalizers.set(finalizer, (content.finalizers.get(finalizer) ?? 0) + 1);
+      if (object.metadata.deletionTimestamp) continue;
+      await deleteObject({ client }, kind, object).catch((error: unknown) => {
+        if (!(error instanceof StatusError)) throw error;
+        content.failures.push(error.message);
+      });
+    }
   }
-  return left;
+  return content;
+}
+
+async function writeStatus({ client }: ControllerContext, namespace: Namespace): Promise<void> {
+  await client
+    .update(resources.namespaces, namespace, { subresource: "status" })
+    .catch((error: unknown) => {
+      if (!isConflict(error) && !isNotFound(error)) throw error;
+    });
 }
 
 async function deleteObject(
