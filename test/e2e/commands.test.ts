@@ -322,10 +322,20 @@ describe("mistakes are one sentence each", () => {
     ["an unknown shell", ["completion", "cmd"], "cmd is not a known shell"],
     ["a version of config.yaml", ["sync", "legacy", "--schema-version", "v9"], "v9 is not"],
     ["a file for a body", ["invoke", "legacy", "-d", "@nope"], "the file nope does not exist"],
+    [
+      "a version that the original no longer serves",
+      ["apply", "-f", "RULE"],
+      "write apiVersion: gateway.kyma-project.io/v1beta1, and move spec.service.host to spec.host",
+    ],
     ["an import of nothing", ["import", "nope.yaml"], "nope.yaml does not exist"],
   ];
   test.each(mistakes)("%s", async (_name, args, words) => {
-    const { code, stderr } = await platform.spry(args);
+    const rule = directory("rule", {
+      "rule.yaml": `apiVersion: gateway.kyma-project.io/v1alpha1\nkind: APIRule\nmetadata: { name: old }\nspec: {}\n`,
+    });
+    const { code, stderr } = await platform.spry(
+      args.map((each) => (each === "RULE" ? rule : each)),
+    );
     expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining(words) });
     expect(stderr.trim().split("\n").length).toBeLessThanOrEqual(3);
   });

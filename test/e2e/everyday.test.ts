@@ -1,7 +1,7 @@
 /** What a person types every day on a platform that runs, and what they read when something is in the way. */
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -272,6 +272,31 @@ test("a copy with a debugger's port is closed to other Pods, and its policy goes
   expect(await debug.end()).toBe(130);
   expect(await platform.k(`${policy}{.items[*].metadata.name}`)).toBe("");
   expect(await platform.k(`${copies}{.items[*].metadata.name}`)).toBe("");
+});
+
+test("kubectl cp copies both ways, and a container has what users type first", async () => {
+  await platform.k("apply -f -", functionManifest("copied", "exports.main = () => 1;"));
+  await platform.k("wait --for=condition=Running function/copied --timeout=60s");
+  const selector =
+    "-l serverless.kyma-project.io/function-name=copied,serverless.kyma-project.io/resource=deployment";
+  const pod = await platform.k(`get pods ${selector} -o jsonpath={.items[0].metadata.name}`);
+  const here = path.join(home, "copied");
+  mkdirSync(path.join(here, "below"), { recursive: true });
+  const bytes = Buffer.from([0, 255, 10, 13, 0]);
+  writeFileSync(path.join(here, "below", "file with blanks"), bytes);
+  await platform.k(`cp ${here} ${pod}:/tmp/copied -c function`);
+  await platform.k(`cp ${pod}:/tmp/copied ${here}-back -c function`);
+  expect(readFileSync(path.join(`${here}-back`, "below", "file with blanks"))).toEqual(bytes);
+  const run = async (...command: string[]) => {
+    const args = ["exec", pod, "-c", "function", "--", ...command];
+    const { stdout } = await platform.kubectl(args);
+    return stdout;
+  };
+  expect(await run("ps", "aux")).toMatch(/PID +PPID CMD\n[^]*node/);
+  expect(await run("which", "ls", "nope", "ps")).toMatch(/\/ls\n[^]*\/ps/);
+  expect(await run("sh", "-c", "ls / | head -n 3 | wc -l; env | grep -c PATH; id -u")).toMatch(
+    /3\n[1-9]\n\d+/,
+  );
 });
 
 describe("spry get prints exactly what kubectl prints", () => {

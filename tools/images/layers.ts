@@ -1,15 +1,11 @@
 /** The layers that images are put together from: each is made of this machine's files, and only when an image wants it. */
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import path from "node:path";
+import { shellScripts, shellTools } from "@spry/image";
 import { findPython } from "@spry/machine";
 import { HostFiles, onHost } from "./host-files.ts";
 import { nodeBinary, npmCli } from "./node-binary.ts";
 
-/** What scripts of packages, exec probes and people in a container count on; whatever of it this machine has. */
-const tools = (
-  "sh env cat chmod cp cut dirname echo false grep head id kill ln ls mkdir mv pwd rm rmdir sed sleep sort " +
-  "tail test touch tr true uname wc"
-).split(" ");
 const certificates = "/etc/ssl/certs/ca-certificates.crt";
 const accounts = {
   "/etc/passwd":
@@ -28,10 +24,12 @@ export async function systemLayer(): Promise<HostFiles> {
   const files = new HostFiles();
   for (const [name, content] of Object.entries(accounts)) files.text(name, content);
   if (existsSync(certificates)) files.copy(certificates, certificates);
-  for (const tool of tools) {
+  for (const tool of shellTools) {
     const file = onHost(tool);
     if (file) await files.program(realpathSync(file), `/bin/${tool}`);
   }
+  for (const [name, script] of Object.entries(shellScripts))
+    files.text(`/bin/${name}`, script, 0o755);
   files.link("/usr/bin/env", "/bin/env");
   return files;
 }

@@ -6,6 +6,7 @@ import { isNotFound, type KubeClient, type Resource, type UnknownObject } from "
 import { isKymaConfig, objectsOfKymaConfig, type ReadContext } from "./kyma/config-yaml.ts";
 import { configName } from "./project/schema.ts";
 import { spryCommand } from "./shown-command.ts";
+import { successorOf } from "./retired-versions.ts";
 import { UserError } from "./user-error.ts";
 
 export interface Manifest {
@@ -117,19 +118,14 @@ export async function resourceOf(
   const { apiVersion, kind } = manifest.object;
   const [group, version] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
   const path = group ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  const unknownKind = () =>
-    new UserError(
-      `${manifest.origin}: the cluster does not serve ${kind} in ${apiVersion}`,
-      "check apiVersion and kind, and that the kind's CustomResourceDefinition is installed",
-    );
   let list: { resources?: { name: string; kind: string; namespaced: boolean }[] };
   try {
     list = (await (await client.raw("GET", path)).json()) as typeof list;
   } catch (error) {
-    throw isNotFound(error) ? unknownKind() : error;
+    throw isNotFound(error) ? await unknownKind(client, manifest) : error;
   }
   const found = list.resources?.find((one) => one.kind === kind && !one.name.includes("/"));
-  if (!found) throw unknownKind();
+  if (!found) throw await unknownKind(client, manifest);
   return {
     group: group ?? "",
     version: version ?? "",
@@ -137,4 +133,38 @@ export async function resourceOf(
     plural: found.name,
     namespaced: found.namespaced,
   };
+}
+
+/** Names the versions in which the cluster has the kind, if it has it at all. */
+async function unknownKind(client: KubeClient, { object, origin }: Manifest): Promise<UserError> {
+  const { apiVersion, kind } = object;
+  const [group = ""] = apiVersion.split("/");
+  const others = apiVersion.includes("/") ? await versionsWith(client, group, kind) : [];
+  const isElsewhere = others.length > 0;
+  return new UserError(
+    `${origin}: the cluster does not serve ${kind} in ${apiVersion}` +
+      (isElsewhere ? `; it does in ${others.join(", ")}` : ""),
+    successorOf(apiVersion, kind) ??
+      (isElsewhere
+        ? `write apiVersion: ${others[0]}, and check the fields: \`kubectl explain ${kind.toLowerCase()}.spec\``
+        : "check apiVersion and kind, and that the kind's CustomResourceDefinition is installed"),
+  );
+}
+
+/** `group/version` of those that have the kind, the preferred one first. */
+async function versionsWith(client: KubeClient, group: string, kind: string): Promise<string[]> {
+  const read = async <T>(path: string): Promise<T | undefined> => {
+    try {
+      return (await (await client.raw("GET", path)).json()) as T;
+    } catch {
+      // The message is about another failure.
+      return undefined;
+    }
+  };
+  const found = await read<{ versions?: { groupVersion: string }[] }>(`/apis/${group}`);
+  const all = (found?.versions ?? []).slice(0, 10).map(async ({ groupVersion }) => {
+    const list = await read<{ resources?: { kind: string }[] }>(`/apis/${groupVersion}`);
+    return list?.resources?.some((one) => one.kind === kind) ? groupVersion : [];
+  });
+  return (await Promise.all(all)).flat();
 }

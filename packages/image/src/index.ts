@@ -52,6 +52,7 @@ export {
   sharedLibrariesOf,
   sharedLibrariesOfAll,
 } from "./shared-libraries.ts";
+export { shellScripts, shellTools } from "./shell-tools.ts";
 export { bytecodeCommand } from "./python-bytecode.ts";
 
 /** The builder of a Function's image. */

@@ -2,18 +2,14 @@ import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { chmod, chown, readdir, readFile, readlink, rename, rm } from "node:fs/promises";
 import path from "node:path";
+import { shellScripts, shellTools } from "@spry/image";
 import { type Interpreters, interpretersIn } from "../interpreters.ts";
 import { findPython } from "../python-installations.ts";
 import { RootTree } from "./root-tree.ts";
 
 /** A new layout makes a new base. */
-const layout = "4";
+const layout = "5";
 
-/** What scripts of packages and exec probes count on; whatever of it the host has. */
-const tools = (
-  "sh env cat chmod cp cut dirname echo false grep head kill ln ls mkdir mv pwd rm rmdir sed sleep sort " +
-  "tail test touch tr true uname wc"
-).split(" ");
 const toolDirs = ["/usr/bin", "/bin"];
 const gitHelperDirs = ["/usr/lib/git-core", "/usr/libexec/git-core"];
 
@@ -140,10 +136,12 @@ async function assemble(dir: string, programs: readonly Program[]): Promise<void
   for (const program of programs)
     if (program.name.startsWith("python@")) await addPython(root, program);
     else await addNode(root, program);
-  for (const tool of tools) {
+  for (const tool of shellTools) {
     const file = onHost(tool);
     if (file !== undefined) await root.program(realpathSync(file), `/bin/${tool}`);
   }
+  for (const [name, script] of Object.entries(shellScripts))
+    await root.file(`/bin/${name}`, script, 0o755);
   await addGit(root);
   await root.complete();
   await root.directory("/usr/bin");

@@ -37,10 +37,10 @@ export class RootTree {
     return at;
   }
 
-  async file(name: string, content: string): Promise<void> {
+  async file(name: string, content: string, mode = 0o644): Promise<void> {
     const file = path.join(await this.directory(path.dirname(name)), path.basename(name));
     await writeFile(file, content);
-    await chmod(file, 0o644);
+    await chmod(file, mode);
   }
 
   async link(name: string, target: string): Promise<void> {
