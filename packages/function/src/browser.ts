@@ -41,7 +41,8 @@ export {
 } from "./history.ts";
 export { isServedOnDemand, latestTraffic, servingBounds } from "./serving.ts";
 export { cronProblem, timeZoneProblem } from "./validate-schedules.ts";
-export { type FieldError, validateFunction } from "./validate.ts";
+export { type FieldError } from "./field-error.ts";
+export { validateFunction } from "./validate.ts";
 export {
   defaultRuntime,
   deprecationOf,

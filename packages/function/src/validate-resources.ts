@@ -1,7 +1,7 @@
 import { compareQuantities, parseQuantity, type ResourceRequirements } from "@spry/kube/browser";
 import { type PresetKind, presets } from "./presets.ts";
 import { type FunctionSpec, type ResourceProfile } from "./types.ts";
-import { type FieldError } from "./validate.ts";
+import { type FieldError } from "./field-error.ts";
 
 /** The least that makes sense; below it nothing would start. */
 const floors = {

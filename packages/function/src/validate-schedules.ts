@@ -1,4 +1,4 @@
-import { type FieldError } from "./validate.ts";
+import { type FieldError } from "./field-error.ts";
 import { type FunctionSpec } from "./types.ts";
 
 /** One of the five fields of a cron expression (crontab(5)). */

@@ -1,6 +1,6 @@
 import { servingBounds } from "./serving.ts";
 import { type FunctionSpec } from "./types.ts";
-import { type FieldError } from "./validate.ts";
+import { type FieldError } from "./field-error.ts";
 
 const tagPattern = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 

@@ -1,5 +1,5 @@
 import { type Schema } from "./core-schemas.ts";
-import { type FieldError } from "./validate.ts";
+import { type FieldError } from "./field-error.ts";
 
 /** More would not help the user. */
 const maxErrors = 20;

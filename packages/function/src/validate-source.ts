@@ -2,7 +2,7 @@ import { byteLength } from "./byte-length.ts";
 import { defaultRuntime, findRuntime } from "./runtimes.ts";
 import { sourceImageMaxLength, sourceImagePattern } from "./source-image.ts";
 import { type FunctionSpec, type GitRepositorySource, type InlineSource } from "./types.ts";
-import { type FieldError } from "./validate.ts";
+import { type FieldError } from "./field-error.ts";
 
 /** What a ConfigMap holds. */
 const maxInlineBytes = 1024 * 1024;

@@ -2,6 +2,7 @@ import { isLabelKey, isLabelValue } from "@spry/kube/browser";
 import { byteLength } from "./byte-length.ts";
 import { specSchema } from "./crd.ts";
 import { reservedEnvNames } from "./environment.ts";
+import { type FieldError } from "./field-error.ts";
 import { labelPrefix } from "./labels.ts";
 import { defaultRuntime, findRuntime, retiredRuntimes, runtimes } from "./runtimes.ts";
 import { type Function, type FunctionSpec } from "./types.ts";
@@ -10,14 +11,6 @@ import { validateSchedules } from "./validate-schedules.ts";
 import { validateServing } from "./validate-serving.ts";
 import { validateShape } from "./validate-shape.ts";
 import { validateSource } from "./validate-source.ts";
-
-/** One thing wrong with one field. */
-export interface FieldError {
-  /** As in `spec.env[0].name`. */
-  path: string;
-  /** What is wrong, as a sentence; it makes sense without the path. */
-  message: string;
-}
 
 const schema = specSchema();
 
