@@ -108,6 +108,15 @@ export class Cgroups {
     }
   }
 
+  /** What runs in it; nothing when it is gone. */
+  pids(id: string): number[] {
+    for (const tree of this.#trees()) {
+      const pids = pidsOf(path.join(tree, this.pathOf(id)));
+      if (pids.length > 0) return pids;
+    }
+    return [];
+  }
+
   /** Every container that has a group in some tree. */
   list(): string[] {
     const ids = this.#trees().flatMap((tree) => directoriesOf(path.join(tree, this.#parent)));

@@ -56,6 +56,8 @@ export class OciContainer implements SandboxContainer {
   #endedFor: NodeJS.Signals | undefined;
   /** The signal that came while the first process was still the runtime itself, which has yet to execute the program. */
   #cameTooEarly: NodeJS.Signals | undefined;
+  /** Why the platform has ended it. */
+  #endReason: string | undefined;
   #isReady = false;
   #isOver = false;
 
@@ -186,6 +188,8 @@ export class OciContainer implements SandboxContainer {
     // What cannot be removed now is removed as a stray by the next agent: the end is reported anyway.
     await Promise.allSettled([runtime.forget(this.id), cgroups.remove(this.id)]);
     if (ranOut) return { exitCode, finishedAt, reason: "OOMKilled" };
+    if (this.#endReason !== undefined)
+      return { exitCode: 137, finishedAt, message: `the container was ended: ${this.#endReason}` };
     const signal = this.#signalOf(exitCode);
     if (!signal) return exit;
     return { exitCode: 128 + constants.signals[signal], signal, finishedAt };
@@ -218,7 +222,7 @@ export class OciContainer implements SandboxContainer {
     const isStarting = this.#isStarting;
     this.#send(signal);
     if (signal === "SIGKILL") return;
-    if (!isHandled) return this.#endFor(signal);
+    if (!isHandled) return this.#endBy(signal);
     const { clock } = this.#context;
     for (const ms of defaultActionMs) clock.after(ms, () => this.#endIfDeaf(signal));
     if (!isStarting) return;
@@ -237,14 +241,21 @@ export class OciContainer implements SandboxContainer {
    * which has no effect here. A handler that the program has installed since then gets only a second signal.
    */
   #endIfDeaf(signal: NodeJS.Signals): void {
-    if (isAlive(this.record) && !handles(this.record.pid, signal)) this.#endFor(signal);
+    if (isAlive(this.record) && !handles(this.record.pid, signal)) this.#endBy(signal);
   }
 
   get #isStarting(): boolean {
     return !this.#isReady && this.#context.clock.now() - this.startedAt < startingMs;
   }
 
-  #endFor(signal: NodeJS.Signals): void {
+  /** Kills it, whatever it does with signals; `reason` goes on "the container was ended: ". */
+  endFor(reason: string): void {
+    if (!isAlive(this.record)) return;
+    this.#endReason ??= reason;
+    signalProcess(this.record.pid, "SIGKILL");
+  }
+
+  #endBy(signal: NodeJS.Signals): void {
     this.#endedFor ??= signal;
     this.#send("SIGKILL");
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../testing.ts";
-import { mebibyte, ociContainers, restricted, textFrom, why } from "./testing.ts";
+import { pythonVersions } from "../python-installations.ts";
+import { imageWith, mebibyte, ociContainers, restricted, textFrom, why } from "./testing.ts";
 
 describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => {
   const { start, runOnce, main, sandbox } = ociContainers();
@@ -11,6 +12,41 @@ describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => 
       { isolation: { ...restricted, memoryLimit: 96 * mebibyte } },
     );
     expect(exit).toMatchObject({ exitCode: 137, reason: "OOMKilled" });
+  });
+
+  test("what one container takes of the kernel's limits for each user is not missing in another, and ends it beyond its share", async (context) => {
+    const version = pythonVersions().findLast((each) => Number(each.slice(2)) >= 9);
+    if (version === undefined) context.skip("there is no Python on this machine");
+    const Labels = { "io.spry.interpreter": `python@${version}` };
+    const greedy = `
+import ctypes, os, resource, signal
+libc = ctypes.CDLL(None)
+resource.setrlimit(resource.RLIMIT_NOFILE, (2000, 2000))
+taken = 0
+while libc.inotify_init() >= 0: taken += 1
+print(taken, flush=True)
+signal.pause()`;
+    const files = { "app/main.py": greedy };
+    const greedyImage = imageWith(files, { Labels });
+    await sandbox().prepare(greedyImage, () => {});
+    const { container, log } = await start(files, {
+      image: greedyImage,
+      argv: ["python3", "/app/main.py"],
+    });
+    await eventually(() => expect(Number(log())).toBeGreaterThan(1000));
+    // Of the same user, while the other one has them all.
+    const { output } = await runOnce(
+      main(`
+        const { watch } = require("node:fs");
+        watch("/app").close();
+        console.log("watched");`),
+    );
+    expect(output).toBe("watched\n");
+    expect(await container.exited).toMatchObject({
+      exitCode: 137,
+      message:
+        "the container was ended: it had more than 128 inotify instances (watchers of files), the limit for a container",
+    });
   });
 
   test("Node.js knows the limit of its container", async () => {

@@ -30,7 +30,9 @@ import {
   type WarmFigures,
 } from "../sandbox.ts";
 import { BaseRoots } from "./base-root.ts";
+import { DescriptorGuard, maxInotifyInstances } from "./descriptor-guard.ts";
 import { HostFiles } from "./host-files.ts";
+import { raiseUserLimits } from "./kernel-limits.ts";
 import { type OciContext } from "./runtime-process.ts";
 import { nameFilesDir, writeNameFiles } from "./name-files.ts";
 import { OciNetwork } from "./oci-network.ts";
@@ -65,8 +67,11 @@ class OciSandbox implements Sandbox {
   get keepsOwners(): boolean {
     return this.#overlay;
   }
-  readonly isolation =
-    "each container has its own root file system, namespaces, limits and system call filter, and shares this machine's kernel";
+  get isolation(): string {
+    const has =
+      "each container has its own root file system, namespaces, limits and system call filter, and shares this machine's kernel";
+    return `${has}; ${this.#kernelLimits}`;
+  }
   readonly #dataDir: string;
   readonly #log: Logger;
   readonly #addresses: AddressPool;
@@ -74,6 +79,9 @@ class OciSandbox implements Sandbox {
   readonly #hostFiles: HostFiles;
   readonly #context: OciContext;
   readonly #pods = new Map<string, OciPod>();
+  readonly #guard: DescriptorGuard;
+  /** Limits of the kernel for each user that could not be raised; undefined until that was tried. */
+  #lowLimits: string[] | undefined;
   #overlay = true;
   #network: OciNetwork | undefined;
   /** Why Pods have no networks of their own. */
@@ -99,6 +107,9 @@ class OciSandbox implements Sandbox {
     this.#bases = new BaseRoots(path.join(this.#dataDir, "oci", "base"), interpreters);
     this.#hostFiles = new HostFiles({ npmCli, npmConfig, pipConfig });
     this.#context = surroundingsOf(this.#dataDir, runtimeOf(options.runtime), clock);
+    const { cgroups } = this.#context;
+    const running = () => this.#containers().map(({ container }) => container);
+    this.#guard = new DescriptorGuard(running, (id) => cgroups.pids(id), clock);
   }
 
   get runtimeVersion(): string {
@@ -116,6 +127,13 @@ class OciSandbox implements Sandbox {
       "node.spry.io/network": network,
       "node.spry.io/warm-processes": this.#warmText,
     };
+  }
+
+  get #kernelLimits(): string {
+    const counted = "inotify instances and open files are counted for each container";
+    if (!this.#lowLimits?.length)
+      return `limits of the kernel for each user, which Pods share, are raised, and ${counted}`;
+    return `Pods share limits of the kernel for each user (${this.#lowLimits.join(", ")}), which could not be raised; ${counted}`;
   }
 
   get #warmText(): string {
@@ -279,6 +297,7 @@ class OciSandbox implements Sandbox {
   }
 
   async close(): Promise<void> {
+    this.#guard.close();
     await this.#warm?.close();
     const network = this.#network;
     if (!network || this.#hasContainers()) return;
@@ -322,6 +341,8 @@ class OciSandbox implements Sandbox {
       await this.#tryOverlay();
     }
     await this.#network?.pods.prepare();
+    this.#lowLimits = raiseUserLimits(this.#log);
+    this.#guard.open();
     this.#openWarm();
   }
 

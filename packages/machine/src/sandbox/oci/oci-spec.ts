@@ -1,6 +1,7 @@
 import path from "node:path";
 import { type ContainerSpec, type Isolation } from "../sandbox.ts";
 import { type ContainerUser } from "./container-user.ts";
+import { userRlimits } from "./kernel-limits.ts";
 import { defaultSeccompProfile, type SeccompProfile } from "./seccomp-profile.ts";
 
 export interface OciMount {
@@ -99,7 +100,7 @@ export function ociSpecOf(options: OciSpecOptions): OciSpec {
       },
       noNewPrivileges: isolation?.allowPrivilegeEscalation === false,
       oomScoreAdj: oomScore,
-      rlimits: [{ type: "RLIMIT_CORE", hard: 0, soft: 0 }],
+      rlimits: [{ type: "RLIMIT_CORE", hard: 0, soft: 0 }, ...userRlimits()],
     },
     mounts: [
       ...options.rootMounts,
