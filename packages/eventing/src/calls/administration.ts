@@ -34,7 +34,7 @@ export function administerCalls(deps: {
       const making = runner();
       if (making) await making.ensure(key);
       else await queue.consumer(...consumerOfCalls(key));
-      return submitRun({ queue, submitter }, key, schedule, clock.now());
+      return submitRun({ queue, submitter }, key, schedule, clock.now(), clock.now());
     },
   };
 }

@@ -16,6 +16,7 @@ import { type CallRunner } from "../calls/runner.ts";
 import { type CallSubmitter } from "../calls/submit.ts";
 import { nextRun } from "./next-run.ts";
 import {
+  deadlineMsOf,
   isoTime,
   keepSchedule,
   type KeptSchedule,
@@ -44,7 +45,6 @@ interface Running {
 /** The longest delay of a timer, and the period in which the last missed run is looked for. */
 const longestMs = 3_600_000;
 const retryMs = 5_000;
-const defaultDeadlineSeconds = 300;
 
 /** Calls Functions when `spec.schedules` says so; between two runs there is no Pod for it, and nothing but a timer. */
 export class Scheduler {
@@ -123,15 +123,14 @@ export class Scheduler {
       const { seenUpTo, lastCall } = await this.#kept(id, now);
       const due = this.#lastDue(schedule, Date.parse(seenUpTo), now);
       if (due !== undefined) {
-        const { startingDeadlineSeconds = defaultDeadlineSeconds } = schedule;
-        const isTooLate = now - due > startingDeadlineSeconds * 1_000;
-        if (isTooLate)
+        if (now - due > deadlineMsOf(schedule)) {
+          await keepSchedule(this.#deps.queue, id, due, lastCall);
           this.#note(
             key,
             "MissedSchedule",
             `run of schedule ${schedule.name} due at ${isoTime(due)} was missed`,
           );
-        else await this.#submit(key, schedule, due, lastCall);
+        } else await this.#submit(key, schedule, due, lastCall);
         return again(0);
       }
       const next = nextRun(schedule.cron, schedule.timeZone ?? "UTC", now);
@@ -176,7 +175,7 @@ export class Scheduler {
     due: number,
     lastCall: string | undefined,
   ): Promise<string> {
-    const { queue, submitter, runner } = this.#deps;
+    const { queue, submitter, runner, clock } = this.#deps;
     const [namespace = ""] = key.split("/");
     if (schedule.overlap === "Skip" && lastCall !== undefined) {
       const text = await queue.get(callBucket(namespace), lastCall);
@@ -191,7 +190,7 @@ export class Scheduler {
       }
     }
     await runner.ensure(key);
-    return submitRun({ queue, submitter }, key, schedule, due);
+    return submitRun({ queue, submitter }, key, schedule, due, clock.now());
   }
 
   #note(key: ObjectKey, reason: string, message: string): void {

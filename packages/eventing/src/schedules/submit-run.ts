@@ -35,12 +35,20 @@ export function keepSchedule(
   return queue.put({ bucket: scheduleBucket, key: id, value: JSON.stringify(kept) });
 }
 
+const defaultDeadlineSeconds = 300;
+
+/** How late a run may start. */
+export const deadlineMsOf = ({
+  startingDeadlineSeconds = defaultDeadlineSeconds,
+}: FunctionSchedule): number => startingDeadlineSeconds * 1_000;
+
 /** Submits the call of a run that is due at `due` (ms). The consumer of the Function's calls exists. Resolves with the call's id. */
 export async function submitRun(
   { queue, submitter }: { queue: Queue; submitter: CallSubmitter },
   key: ObjectKey,
   schedule: FunctionSchedule,
   due: number,
+  now: number,
 ): Promise<string> {
   const [namespace = "", name = ""] = key.split("/");
   const { payload = "", contentType, path = "/", retries = 0 } = schedule;
@@ -61,6 +69,7 @@ export async function submitRun(
     // A run that was submitted before a crash is not submitted again after it.
     idempotencyKey: `schedule ${schedule.name} ${due}`,
     schedule: { name: schedule.name, dueAt: isoTime(due) },
+    deadlineMs: Math.max(0, due + deadlineMsOf(schedule) - now),
   });
   await keepSchedule(queue, `${key}/${schedule.name}`, due, call);
   return call;

@@ -50,7 +50,9 @@ export function postOutside({
   const { promise, resolve } = Promise.withResolvers<DeliveryResult>();
   const problemOf = (address: string) =>
     refused(address, allowPrivate) ?? (allowPrivate ? undefined : addressProblem(address));
-  const failed = (reason: string, message: string) => resolve({ reason, message });
+  let wasSent = false;
+  let refusedWhy: string | undefined;
+  const failed = (reason: string, message: string) => resolve({ reason, message, wasSent });
   try {
     const target = new URL(url);
     const literal = target.hostname.replace(/^\[|\]$/g, "");
@@ -63,10 +65,10 @@ export function postOutside({
       systemLookup(name, options, (error, found, family) => {
         if (error) return callback(error, found, family);
         const all = typeof found === "string" ? [found] : found.map(({ address }) => address);
-        const [first] = all.flatMap((address) => problemOf(address) ?? []);
-        return first === undefined
+        [refusedWhy] = all.flatMap((address) => problemOf(address) ?? []);
+        return refusedWhy === undefined
           ? callback(null, found, family)
-          : callback(new Error(first), found, family);
+          : callback(new Error(refusedWhy), found, family);
       });
     };
     const send = target.protocol === "https:" ? httpsRequest : httpRequest;
@@ -78,10 +80,14 @@ export function postOutside({
       maxHeaderSize: 16 * 1024,
       signal: AbortSignal.timeout(timeoutMs),
     });
+    request.on("socket", (socket) => {
+      const isOpen = target.protocol === "https:" ? "secureConnect" : "connect";
+      socket.once(isOpen, () => (wasSent = true));
+    });
     request.on("error", (error: NodeJS.ErrnoException) =>
       error.name === "AbortError" || error.name === "TimeoutError"
         ? failed("Timeout", `no response within ${timeoutMs / 1000} s`)
-        : failed("Unreachable", error.message),
+        : failed(refusedWhy === undefined ? "Unreachable" : "AddressRefused", error.message),
     );
     request.on("response", (response) => {
       response.destroy();

@@ -199,10 +199,10 @@ export class Engine {
         store.pending.ack(consumer, request.position);
         return this.#seekers.cameBack(consumer.id);
       case "retry":
-        store.pending.retry(consumer, request.position, now + request.afterMs);
+        store.pending.retry(consumer, request.position, now + request.afterMs, request.counts);
         return this.#seekers.cameBack(consumer.id);
       case "bury":
-        store.deadLetters.bury(consumer, request.position, request.why, now);
+        store.deadLetters.bury(consumer, request.position, request.why, now, request.counts);
         return this.#seekers.cameBack(consumer.id);
       case "consumerState":
         return reply(store.consumerState(consumer));

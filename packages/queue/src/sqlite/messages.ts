@@ -192,6 +192,15 @@ export class Messages {
     return row.last ?? undefined;
   }
 
+  /** The latest message that was accepted before this time, however many there are. */
+  latestBefore(time: number): number | undefined {
+    const row = this.#statements.get(
+      "SELECT max(position) AS last FROM messages WHERE at = (SELECT max(at) FROM messages WHERE at < ?)",
+      time,
+    ) as { last: number | null };
+    return row.last ?? undefined;
+  }
+
   /** The first message that was accepted at this time or later. */
   firstSince(time: number): number | undefined {
     const row = this.#statements.get(
