@@ -166,6 +166,61 @@ describe("what is too old", () => {
   });
 });
 
+describe("a clock that is set", () => {
+  const hourMs = 3_600_000;
+
+  test.each([-hourMs, hourMs])("by %i ms delays nothing that waits", async (byMs) => {
+    const clock = new ManualClock();
+    const queue = await openSqliteQueue({ directory: fresh(), clock });
+    const consumer = await queue.consumer("c", { subjects: ["a"] });
+    const busy = await queue.consumer("busy", { subjects: ["b"] });
+    const notBefore = clock.now() + 10_000;
+    await queue.append([message("a", "retried"), message("a", "later", { notBefore })]);
+    // Not looked at by its consumer until the clock has been set.
+    await queue.append([message("b", "unseen", { notBefore })]);
+    const [first] = await take(consumer, 1);
+    first?.retry(10_000);
+    const seen: string[] = [];
+    const stop = new AbortController();
+    const taking = (async () => {
+      while (!stop.signal.aborted)
+        for (const delivery of await consumer.next(5, stop.signal)) {
+          seen.push(delivery.message.key);
+          delivery.ack();
+        }
+    })();
+    await queue.head();
+    await clock.advance(5_000);
+    expect(seen).toEqual([]);
+    clock.set(byMs);
+    await clock.advance(6_000);
+    await queue.head();
+    expect(seen.toSorted()).toEqual(["later", "retried"]);
+    expect((await take(busy, 1)).map(({ message: { key } }) => key)).toEqual(["unseen"]);
+    stop.abort();
+    await taking;
+    await queue.close();
+  });
+
+  test("back while nothing ran delays nothing either", async () => {
+    const directory = fresh();
+    const clock = new ManualClock();
+    const before = await openSqliteQueue({ directory, clock });
+    const first = await before.consumer("c", { subjects: ["a"] });
+    await before.append([message("a", "1")]);
+    for (const delivery of await take(first, 1)) delivery.retry(10_000);
+    await before.close();
+    clock.set(-hourMs);
+    const queue = await openSqliteQueue({ directory, clock });
+    const consumer = await queue.consumer("c", { subjects: ["a"] });
+    const got = take(consumer, 1);
+    await queue.head();
+    await clock.advance(11_000);
+    expect((await got).map(({ message: { key } }) => key)).toEqual(["1"]);
+    await queue.close();
+  });
+});
+
 describe("a queue that is full", () => {
   const body = Buffer.alloc(64 * 1024);
 

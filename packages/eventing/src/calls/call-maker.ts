@@ -118,12 +118,9 @@ export class CallMaker {
     const read = await this.#read(namespace, id, options);
     if (!read) return delivery.ack();
     const { call } = read;
-    const leftMs = deadlineOf(call) - this.#deps.clock.now();
-    if (call.state === "running" || leftMs > 0) {
-      // A run that has been started has kept its deadline.
-      if (call.schedule && call.attempts > 0) return delivery.ack();
-      return delivery.retry(Math.max(leftMs, underWayMs), { counts: false });
-    }
+    // A run that has been started has kept its deadline.
+    if (call.schedule && call.attempts > 0) return delivery.ack();
+    if (call.state === "running") return delivery.retry(underWayMs, { counts: false });
     await this.#end(read, overdue(call, await this.#waits.read(namespace, call.function)));
     return delivery.ack();
   }

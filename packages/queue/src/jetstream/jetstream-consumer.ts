@@ -54,6 +54,8 @@ interface Earlier {
   /** 0: it has not been handed out yet. */
   firstAt: number;
   failures: number;
+  /** It is not handed out before, by `performance.now()`. */
+  until?: number;
 }
 
 const notYet: Earlier = { firstAt: 0, failures: 0 };
@@ -209,7 +211,7 @@ export class JetStreamConsumer implements Consumer {
     }
   }
 
-  #use(raw: Msg, { firstAt, failures }: Earlier): void {
+  #use(raw: Msg, { firstAt, failures, until }: Earlier): void {
     const { reply = "" } = raw;
     const { position, at, deliveryCount } = deliveryOf(reply);
     this.#retrying.delete(position);
@@ -217,9 +219,12 @@ export class JetStreamConsumer implements Consumer {
     const message = decode(raw.data, position, at)?.message;
     if (!message || !this.#wants(message, isPrivate, position, reply)) return;
     const { notBefore = 0 } = message;
-    const wait = notBefore - Date.now();
+    // The machine's clock is looked at once: it may be set while the message waits. Nothing waits for longer than it was to.
+    const now = performance.now();
+    const wait =
+      until === undefined ? Math.min(notBefore - Date.now(), notBefore - at) : until - now;
     if (wait > 0) {
-      this.#retrying.set(position, notYet);
+      this.#retrying.set(position, { ...notYet, until: now + wait });
       return this.#send(reply, nak(wait));
     }
     // The server handed it out before its time, and learns now when to do it again.

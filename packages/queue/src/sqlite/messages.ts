@@ -176,6 +176,21 @@ export class Messages {
     return hashes.reduce((sum, each) => sum + count("subject_hash = ?", each), 0);
   }
 
+  /** What is not to be handed out before a time after `now` may be so earlier, by so many milliseconds. */
+  bringForward(ms: number, now: number): void {
+    this.#statements.run(
+      "UPDATE messages SET not_before = not_before - ? WHERE not_before > ?",
+      ms,
+      now,
+    );
+  }
+
+  /** When the latest message was accepted; undefined without any. */
+  latestAt(): number | undefined {
+    const row = this.#statements.get("SELECT max(at) AS at FROM messages") as { at: number | null };
+    return row.at ?? undefined;
+  }
+
   /** When the message of this position was accepted. */
   acceptedAt(position: number): number | undefined {
     const row = this.#statements.get("SELECT at FROM messages WHERE position = ?", position);

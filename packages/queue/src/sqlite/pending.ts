@@ -150,6 +150,15 @@ export class Pending {
     return row.due ?? undefined;
   }
 
+  /** What is due after `now` is due earlier, by so many milliseconds. */
+  bringForward(ms: number, now: number): void {
+    this.#statements.run(
+      `UPDATE pending SET due = due - ? WHERE state <> ${leased} AND due > ?`,
+      ms,
+      now,
+    );
+  }
+
   /** Up to `limit` messages, none beyond `last`, that could have been handed out before that time, and are not at present. */
   late({ id }: StoredConsumer, last: number, before: number, limit: number): LateRow[] {
     return this.#statements.all(
