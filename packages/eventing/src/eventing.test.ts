@@ -108,10 +108,13 @@ describe("a sink", () => {
 
   test("at a reserved address is never called", async () => {
     const world = await World.create();
-    await world.subscribe("sink", 80, once, "240.0.0.1");
+    const delivery = { deadlineSeconds: 1 };
+    await world.subscribe("sink", 80, { delivery }, "240.0.0.1");
     await world.publish("sink.v1", "1");
     await world.until(async () => (await world.deadOf("sink")).length === 1);
-    expect((await world.deadOf("sink"))[0]?.message).toContain("has no Pod that is ready");
+    const [letter] = await world.deadOf("sink");
+    expect(letter).toMatchObject({ reason: "NeverReached", attempts: 0 });
+    expect(letter?.message).toContain("has no Pod that is ready");
   });
 
   test("that is slow gets as much as it has asked for at a time, and holds up no other", async () => {

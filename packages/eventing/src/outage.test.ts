@@ -11,7 +11,14 @@ test("a sink that is down for an hour: pauses double up to a minute, and then it
   const clock = new ManualClock(Date.now());
   // Pauses of informers have fractions of milliseconds; the real time has none.
   const now = () => Math.floor(clock.now());
-  const world = await World.create({}, { now, after: (ms, then) => clock.after(ms, then) });
+  const world = await World.create(
+    {},
+    {
+      now,
+      elapsed: () => clock.elapsed(),
+      after: (ms, then) => clock.after(ms, then),
+    },
+  );
   const begin = now();
   let open = 0;
   let mostOpen = 0;

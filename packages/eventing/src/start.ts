@@ -18,7 +18,7 @@ import { callerOf } from "./admin/caller.ts";
 import { type FrontProxy, frontProxyUser } from "./admin/front-proxy.ts";
 import { administerCalls } from "./calls/administration.ts";
 import { createCallAcceptor } from "./calls/acceptor.ts";
-import { NamespaceClaims } from "./calls/namespace-claims.ts";
+import { clusterTrustMs, LastKnownNamespaces, NamespaceClaims } from "./calls/namespace-claims.ts";
 import { CallRunner } from "./calls/runner.ts";
 import { CallSubmitter } from "./calls/submit.ts";
 import { type Deliver } from "./dispatcher/subscription-worker.ts";
@@ -99,7 +99,18 @@ export function startEventing(options: EventingOptions): Eventing {
   };
   const opened = open(signal).then((one) => (queue = one));
   const submitter = new CallSubmitter(clock);
-  const claims = new NamespaceClaims(client, clock);
+  const claims = new NamespaceClaims(
+    client,
+    clock,
+    new LastKnownNamespaces({
+      client,
+      clock,
+      // Of several processes, one may be cut off from a server that others change.
+      trustMs: options.lead ? clusterTrustMs : Number.POSITIVE_INFINITY,
+      log,
+      signal,
+    }),
+  );
   let runner: CallRunner | undefined;
   const deliverAll = async (
     ready: Queue,
@@ -203,6 +214,7 @@ export function startEventing(options: EventingOptions): Eventing {
       submitter,
       claims,
       runner: () => runner,
+      clock,
       log,
     }),
     admin: frontProxy ? aggregated(admin) : admin,

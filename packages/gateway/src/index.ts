@@ -2,6 +2,7 @@
 export { createGateway, type Gateway, type GatewayOptions, type ListenOptions } from "./gateway.ts";
 export { admissionLeaseName, type AdmissionOptions } from "./admission/admission.ts";
 export { type ExposureOptions } from "./exposure/exposure.ts";
+export { explain, type Explanation } from "./activation/explanation.ts";
 export { type InsideOptions } from "./inside/entrances.ts";
 export { type Listening } from "./http/listening.ts";
 export { type CallAcceptor, callsPath, type WaitingCall } from "./http/waiting-calls.ts";
@@ -14,5 +15,6 @@ export {
   type DeliveryRequest,
   type DeliveryResponse,
   type DeliveryResult,
+  hasReached,
 } from "./delivery/deliverer.ts";
 export { type ClientRequest, type ClientResponse } from "./http/client-side.ts";

@@ -156,6 +156,6 @@ export {
 export { applyMergePatch, deepEqual, mergePatchBetween } from "./json.ts";
 
 // Time, pace and words.
-export { type Clock, sleep, systemClock, timestamp } from "./clock.ts";
+export { type Clock, clockJumps, onClockSet, sleep, systemClock, timestamp } from "./clock.ts";
 export { TokenBucket } from "./token-bucket.ts";
 export { type Logger, silentLogger } from "./log.ts";

@@ -68,6 +68,7 @@ export class Informer<T extends KubeObject> {
   readonly #listeners = new Set<(change: Change<T>) => void>();
   readonly #synced = Promise.withResolvers<void>();
   #hasSynced = false;
+  #lostAt: number | undefined;
   #resourceVersion: string | undefined;
 
   constructor(client: KubeClient, resource: Resource<T>, options: InformerOptions<T> = {}) {
@@ -87,6 +88,10 @@ export class Informer<T extends KubeObject> {
   }
   get hasSynced(): boolean {
     return this.#hasSynced;
+  }
+  /** Since when it may be out of date, by `Clock.elapsed`: the server has not been heard of since. */
+  get lostAt(): number | undefined {
+    return this.#lostAt;
   }
 
   get(key: ObjectKey): T | undefined {
@@ -122,18 +127,19 @@ export class Informer<T extends KubeObject> {
   async run(signal: AbortSignal): Promise<void> {
     let retryMs = firstRetryMs;
     while (!signal.aborted) {
-      const startedAt = this.#clock.now();
+      const startedAt = this.#clock.elapsed();
       try {
         if (this.#resourceVersion === undefined) await this.#relist(signal);
         await this.#watch(signal);
       } catch (error) {
         if (signal.aborted) return;
+        this.#lostAt ??= this.#clock.elapsed();
         if (isGone(error)) this.#resourceVersion = undefined;
         else if (!(this.#options.mayBeMissing && isNotFound(error)))
           this.#log.warn({ error: messageOf(error), retryMs }, "watching failed, trying again");
       }
       // Also a watch that only ends at once, without any error, must not be asked for in a tight loop.
-      if (this.#clock.now() - startedAt >= goodWatchMs) retryMs = firstRetryMs;
+      if (this.#clock.elapsed() - startedAt >= goodWatchMs) retryMs = firstRetryMs;
       await sleep(this.#clock, retryMs * (0.5 + this.#random() / 2), signal);
       retryMs = Math.min(retryMs * 2, this.#options.maxRetryMs ?? defaultMaxRetryMs);
     }
@@ -155,6 +161,7 @@ export class Informer<T extends KubeObject> {
     }
     for (const [key, held] of this.#objects) if (!seen.has(key)) this.#remove(held.object);
     this.#resourceVersion = list.metadata.resourceVersion ?? "";
+    this.#lostAt = undefined;
     this.#hasSynced = true;
     this.#synced.resolve();
   }
@@ -177,6 +184,7 @@ export class Informer<T extends KubeObject> {
       });
       for await (const event of events) {
         if (signal.aborted) return;
+        this.#lostAt = undefined;
         if (event.type === "ADDED" || event.type === "MODIFIED") this.#put(event.object);
         else if (event.type === "DELETED") this.#remove(event.object);
         this.#resourceVersion = event.object.metadata.resourceVersion ?? this.#resourceVersion;

@@ -68,7 +68,11 @@ function candidate(identity: string, skewMs = 0): Candidate {
     name: "lock",
     identity,
     random: () => 0,
-    clock: { now: () => clock.now() + self.skewMs, after: clock.after.bind(clock) },
+    clock: {
+      now: () => clock.now() + self.skewMs,
+      elapsed: () => clock.elapsed(),
+      after: clock.after.bind(clock),
+    },
   };
   runAsLeader(options, lead, stop.signal)
     .then(() => self.events.push("done"))

@@ -2,6 +2,8 @@ import { type Clock } from "./clock.ts";
 
 /** A clock for tests: time passes only by `advance`. */
 export class ManualClock implements Clock {
+  /** What `set` has made of it, in comparison with the time that has passed. */
+  #offset = 0;
   #now: number;
   readonly #timers = new Set<{ at: number; callback: () => void }>();
 
@@ -9,8 +11,18 @@ export class ManualClock implements Clock {
     this.#now = Number(start);
   }
 
+  /** In whole milliseconds, as a machine's clock has them. */
   now(): number {
+    return Math.floor(this.#now + this.#offset);
+  }
+
+  elapsed(): number {
     return this.#now;
+  }
+
+  /** Sets the clock, forward or back, without any time passing. */
+  set(byMs: number): void {
+    this.#offset += byMs;
   }
 
   after(ms: number, callback: () => void): () => void {

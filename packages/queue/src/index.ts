@@ -16,6 +16,7 @@ export {
   type RecordWrite,
   type ReplayFrom,
   type StoredRecord,
+  type TryOptions,
   type Verdict,
 } from "./queue.ts";
 export { QueueFullError, QueueUnavailableError, RecordChangedError } from "./errors.ts";

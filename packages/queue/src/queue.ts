@@ -32,6 +32,11 @@ export interface ConsumerOptions {
   filter?: Filter | undefined;
   /** Messages with the same value of this attribute are handed out one after the other, in the order of their acceptance. */
   orderBy?: string | undefined;
+  /**
+   * What it has not handled so long after it could be handed out becomes its dead letter: within seconds, or with JetStream when it is
+   * handed out the next time.
+   */
+  deadlineMs?: number | undefined;
   /** Where a consumer that is new begins; what it has begun, it continues. */
   from?: "now" | "start";
   /** Who shares space and memory with its other consumers, so that others keep theirs; by default the consumer is alone. */
@@ -41,15 +46,23 @@ export interface ConsumerOptions {
 /** One message, given to one consumer. Exactly one of `ack`, `retry` and `bury` is called. */
 export interface Delivery {
   readonly message: Message;
-  /** 1 at the first time. It counts those that a crash has cut off, too. */
+  /** How often it has been handed out: 1 at the first time. It counts those that a crash has cut off, too. */
   readonly attempt: number;
+  /** Of the times before, those that came back by a `retry` that counts; also after a crash. */
+  readonly failures: number;
   /** When this consumer was first given it, milliseconds since the epoch; after a crash perhaps when it was accepted. */
   readonly firstAt: number;
   /** It has been handled: this consumer never gets it again, except after a crash before the queue has noted that. */
   ack(): void;
-  retry(afterMs: number): void;
+  /** It is handed out again; `counts: false` where this try says nothing about the message, nor about who was to get it. */
+  retry(afterMs: number, options?: TryOptions): void;
   /** To the consumer's dead letters. */
-  bury(why: Verdict): void;
+  bury(why: Verdict, options?: TryOptions): void;
+}
+
+export interface TryOptions {
+  /** Whether this try is one of the message's failures; true by default. */
+  counts?: boolean;
 }
 
 /** Why a message became a dead letter. */
@@ -63,6 +76,7 @@ export interface Verdict {
 export interface DeadLetter extends Verdict {
   /** Of this dead letter. */
   id: number;
+  /** Tries that counted. */
   attempts: number;
   /** When it became one. */
   buriedAt: number;

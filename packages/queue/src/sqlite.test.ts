@@ -53,11 +53,57 @@ describe("what is too old", () => {
     const letters = await consumer.deadLetters({ limit: 5 });
     expect(letters.map(({ event, reason, attempts }) => [event.key, reason, attempts])).toEqual([
       ["1", "Expired", 1],
-      ["2", "Expired", 1],
+      ["2", "NeverReached", 0],
     ]);
     expect(letters[0]?.message).toBe("not delivered within 60 s");
+    expect(letters[1]?.message).toContain("60 s: no try has reached its receiver");
     expect(await done.deadLetters({ limit: 5 })).toEqual([]);
     expect((await queue.state()).messages).toBe(0);
+    await queue.close();
+  });
+
+  test("is counted from when it may be handed out", async () => {
+    const clock = new ManualClock();
+    const queue = await openSqliteQueue({ directory: fresh(), limits, clock });
+    const consumer = await queue.consumer("c", { subjects: ["a"] });
+    const notBefore = clock.now() + 100_000;
+    await queue.append([message("a", "1", { notBefore }), message("a", "2", { notBefore })]);
+    const seen = consumer.next(2, AbortSignal.timeout(20_000));
+    await queue.head();
+    await clock.advance(99_000);
+    expect(await consumer.deadLetters({ limit: 5 })).toEqual([]);
+    await clock.advance(2_000);
+    const [first] = await seen;
+    expect(first?.message.key).toBe("1");
+    first?.retry(3_600_000, { counts: false });
+    await queue.head();
+    await clock.advance(90_000);
+    const letters = await consumer.deadLetters({ limit: 5 });
+    expect(letters.map(({ reason }) => reason)).toContain("NeverReached");
+    await queue.close();
+  });
+
+  test("may be so earlier for a consumer with a deadline of its own", async () => {
+    const clock = new ManualClock();
+    const queue = await openSqliteQueue({ directory: fresh(), clock });
+    const consumer = await queue.consumer("c", { subjects: ["a"], deadlineMs: 30_000 });
+    const other = await queue.consumer("other", { subjects: ["a"] });
+    await queue.append(["1", "2", "3"].map((key) => message("a", key)));
+    const [first, second] = await take(consumer, 2);
+    first?.retry(1_000);
+    second?.retry(3_600_000, { counts: false });
+    await queue.head();
+    await clock.advance(20_000);
+    await queue.append([message("a", "4")]);
+    await clock.advance(20_000);
+    const letters = await consumer.deadLetters({ limit: 5 });
+    expect(letters.map(({ event, reason, attempts }) => [event.key, reason, attempts])).toEqual([
+      ["1", "DeadlineExceeded", 1],
+      ["2", "NeverReached", 0],
+      ["3", "NeverReached", 0],
+    ]);
+    expect((await take(consumer, 1)).map(({ message: { key } }) => key)).toEqual(["4"]);
+    expect(await other.state()).toMatchObject({ waiting: 4, dead: 0 });
     await queue.close();
   });
 
@@ -120,6 +166,61 @@ describe("what is too old", () => {
   });
 });
 
+describe("a clock that is set", () => {
+  const hourMs = 3_600_000;
+
+  test.each([-hourMs, hourMs])("by %i ms delays nothing that waits", async (byMs) => {
+    const clock = new ManualClock();
+    const queue = await openSqliteQueue({ directory: fresh(), clock });
+    const consumer = await queue.consumer("c", { subjects: ["a"] });
+    const busy = await queue.consumer("busy", { subjects: ["b"] });
+    const notBefore = clock.now() + 10_000;
+    await queue.append([message("a", "retried"), message("a", "later", { notBefore })]);
+    // Not looked at by its consumer until the clock has been set.
+    await queue.append([message("b", "unseen", { notBefore })]);
+    const [first] = await take(consumer, 1);
+    first?.retry(10_000);
+    const seen: string[] = [];
+    const stop = new AbortController();
+    const taking = (async () => {
+      while (!stop.signal.aborted)
+        for (const delivery of await consumer.next(5, stop.signal)) {
+          seen.push(delivery.message.key);
+          delivery.ack();
+        }
+    })();
+    await queue.head();
+    await clock.advance(5_000);
+    expect(seen).toEqual([]);
+    clock.set(byMs);
+    await clock.advance(6_000);
+    await queue.head();
+    expect(seen.toSorted()).toEqual(["later", "retried"]);
+    expect((await take(busy, 1)).map(({ message: { key } }) => key)).toEqual(["unseen"]);
+    stop.abort();
+    await taking;
+    await queue.close();
+  });
+
+  test("back while nothing ran delays nothing either", async () => {
+    const directory = fresh();
+    const clock = new ManualClock();
+    const before = await openSqliteQueue({ directory, clock });
+    const first = await before.consumer("c", { subjects: ["a"] });
+    await before.append([message("a", "1")]);
+    for (const delivery of await take(first, 1)) delivery.retry(10_000);
+    await before.close();
+    clock.set(-hourMs);
+    const queue = await openSqliteQueue({ directory, clock });
+    const consumer = await queue.consumer("c", { subjects: ["a"] });
+    const got = take(consumer, 1);
+    await queue.head();
+    await clock.advance(11_000);
+    expect((await got).map(({ message: { key } }) => key)).toEqual(["1"]);
+    await queue.close();
+  });
+});
+
 describe("a queue that is full", () => {
   const body = Buffer.alloc(64 * 1024);
 
@@ -145,7 +246,7 @@ describe("a queue that is full", () => {
   test("leaves half of its time to others, however often it refuses", async () => {
     const passes: { begin: number; end: number }[] = [];
     const timed: Clock = {
-      now: () => systemClock.now(),
+      ...systemClock,
       after: (ms, callback) =>
         systemClock.after(ms, () => {
           const begin = performance.now();
@@ -363,7 +464,7 @@ describe("a queue's file", () => {
     await first.close();
     const database = new DatabaseSync(path.join(directory, "queue.db"));
     database.exec(
-      "DROP INDEX messages_by_time; CREATE INDEX messages_by_key ON messages (key_hash); PRAGMA user_version = 1;",
+      "ALTER TABLE pending DROP COLUMN failures; DROP INDEX messages_by_time; CREATE INDEX messages_by_key ON messages (key_hash); PRAGMA user_version = 1;",
     );
     database.close();
     const queue = await open({}, directory);

@@ -10,6 +10,7 @@ function countingClock() {
   const given: WeakRef<() => void>[] = [];
   const clock: Clock = {
     now: () => manual.now(),
+    elapsed: () => manual.elapsed(),
     after(ms, callback) {
       const cancel = manual.after(ms, callback);
       given.push(new WeakRef(cancel));

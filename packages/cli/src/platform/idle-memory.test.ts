@@ -18,6 +18,7 @@ test.each(rows)("%s", async (_what, periods, collections) => {
   const waiting: (() => void)[] = [];
   const clock: Clock = {
     now: () => 0,
+    elapsed: () => 0,
     after(_ms, callback) {
       waiting.push(callback);
       return () => {};

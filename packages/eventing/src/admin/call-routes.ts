@@ -1,5 +1,6 @@
 import { maxPageBytes } from "@spry/queue";
 import { type Call, callBucket } from "../calls/call.ts";
+import { withWait } from "../calls/waits.ts";
 import { type AdminRequest, type AdminRoute } from "./admin-handler.ts";
 import { Problem } from "./problem.ts";
 import { inNamespace, label, limitOf } from "./requests.ts";
@@ -17,10 +18,20 @@ export const callRoutes: readonly AdminRoute[] = [
       const after = request.query.get("after") ?? "";
       const kept = await request.queue.list(callBucket(request.namespace), { after, limit });
       // Without results, which may be large.
-      const items = kept.map(({ value }) => {
-        const { response, ...shown } = JSON.parse(value) as Call;
-        return response === undefined ? shown : { ...shown, response: { status: response.status } };
-      });
+      const items = await Promise.all(
+        kept.map(async ({ value }) => {
+          const call = JSON.parse(value) as Call;
+          const { response, ...shown } = await withWait(
+            request.queue,
+            request.namespace,
+            call,
+            owner(),
+          );
+          return response === undefined
+            ? shown
+            : { ...shown, response: { status: response.status } };
+        }),
+      );
       const bytes = kept.reduce((sum, { value }) => sum + value.length, 0);
       const isFull = kept.length === limit || bytes >= maxPageBytes;
       return { items, ...(isFull ? { next: kept.at(-1)?.key } : {}) };
@@ -34,7 +45,7 @@ export const callRoutes: readonly AdminRoute[] = [
     async handle({ queue, namespace, id }) {
       const kept = await queue.get(callBucket(namespace), id);
       if (kept === undefined) throw missing(id);
-      return JSON.parse(kept) as Call;
+      return withWait(queue, namespace, JSON.parse(kept) as Call, owner());
     },
   },
   {
@@ -60,5 +71,6 @@ export const callRoutes: readonly AdminRoute[] = [
   },
 ];
 
+const owner = () => ({ isPublic: false, now: Date.now() });
 const missing = (id: string) =>
   new Problem(404, `call ${id} does not exist, or its result is no longer kept`);

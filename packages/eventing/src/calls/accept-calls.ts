@@ -12,7 +12,7 @@ import {
 import { type Queue } from "@spry/queue";
 import { createCallAcceptor } from "./acceptor.ts";
 import { consumerOfCalls } from "./call.ts";
-import { NamespaceClaims } from "./namespace-claims.ts";
+import { clusterTrustMs, LastKnownNamespaces, NamespaceClaims } from "./namespace-claims.ts";
 import { CallSubmitter } from "./submit.ts";
 
 const retryMs = 2_000;
@@ -32,6 +32,7 @@ export function acceptCalls(options: {
 }): CallAcceptance {
   const { client, openQueue, clock = systemClock, log = silentLogger } = options;
   const stop = new AbortController();
+  const { signal } = stop;
   let queue: Queue | undefined;
   const opened = (async () => {
     while (!stop.signal.aborted && !queue) {
@@ -56,8 +57,13 @@ export function acceptCalls(options: {
     calls: createCallAcceptor({
       queue: () => queue,
       submitter: new CallSubmitter(clock),
-      claims: new NamespaceClaims(client, clock),
+      claims: new NamespaceClaims(
+        client,
+        clock,
+        new LastKnownNamespaces({ client, clock, trustMs: clusterTrustMs, log, signal }),
+      ),
       runner: () => consumers,
+      clock,
       log,
     }),
     async close() {

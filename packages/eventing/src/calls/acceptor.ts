@@ -5,7 +5,7 @@ import {
   type ClientResponse,
   type WaitingCall,
 } from "@spry/gateway";
-import { type Logger, messageOf } from "@spry/kube";
+import { type Clock, type Logger, messageOf } from "@spry/kube";
 import { type Queue, QueueFullError } from "@spry/queue";
 import { Problem } from "../admin/problem.ts";
 import { type Call, callBucket } from "./call.ts";
@@ -13,6 +13,7 @@ import { type CallRunner } from "./runner.ts";
 import { type NamespaceClaims } from "./namespace-claims.ts";
 import { readCall } from "./read-request.ts";
 import { type CallSubmitter } from "./submit.ts";
+import { withWait } from "./waits.ts";
 
 export interface AcceptorDeps {
   queue: () => Queue | undefined;
@@ -20,6 +21,7 @@ export interface AcceptorDeps {
   claims: NamespaceClaims;
   /** Undefined while calls are not made. */
   runner: () => Pick<CallRunner, "ensure"> | undefined;
+  clock: Clock;
   log: Logger;
 }
 
@@ -51,11 +53,11 @@ export function createCallAcceptor(deps: AcceptorDeps): CallAcceptor {
           .end(`${JSON.stringify({ id, state: "waiting" })}\n`);
       });
     },
-    async report(id, request, response) {
+    async report(id, request, response, isPublic) {
       await respond({ request, response }, deps.log, async () => {
         const queue = deps.queue();
         if (!queue) throw new Problem(503, "calls cannot be looked up at present: retry later");
-        await report(queue, deps.claims, id, request, response);
+        await report(queue, deps, id, { request, response, isPublic });
       });
     },
   };
@@ -69,12 +71,17 @@ function locationOf({ request }: WaitingCall, id: string): string {
   return isSafe ? `${scheme}://${host}${callsPath}${id}` : `${callsPath}${id}`;
 }
 
+interface Reporting {
+  request: ClientRequest;
+  response: ClientResponse;
+  isPublic: boolean;
+}
+
 async function report(
   queue: Queue,
-  claims: NamespaceClaims,
+  { claims, clock }: Pick<AcceptorDeps, "claims" | "clock">,
   text: string,
-  request: ClientRequest,
-  response: ClientResponse,
+  { request, response, isPublic }: Reporting,
 ): Promise<void> {
   if (request.method !== "GET" && request.method !== "HEAD")
     throw new Problem(405, "use GET to look up a call");
@@ -84,22 +91,19 @@ async function report(
   if ((await find()) !== undefined) await claims.claim(queue, namespace);
   const kept = await find();
   if (kept === undefined) throw new Problem(404, "no such call, or its result is no longer kept");
-  const {
-    state,
-    response: result,
-    error,
-    attempts,
-    acceptedAt,
-    startedAt,
-    endedAt,
-  } = JSON.parse(kept) as Call;
+  const now = clock.now();
+  const call = await withWait(queue, namespace, JSON.parse(kept) as Call, { isPublic, now });
+  const { state, response: result, reason, error, attempts, endedAt } = call;
+  const { acceptedAt, startedAt, deadlineAt } = call;
   const shown = {
     id: text,
     state,
     acceptedAt,
+    deadlineAt,
     startedAt,
     endedAt,
     attempts,
+    reason,
     error,
     response: result,
   };

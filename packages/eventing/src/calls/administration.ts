@@ -1,7 +1,7 @@
 import { functions } from "@spry/function";
 import { type Clock, isNotFound, type KubeClient, type ObjectKey } from "@spry/kube";
 import { type Queue } from "@spry/queue";
-import { schedulesOf, submitRun } from "../schedules/submit-run.ts";
+import { isoTime, keptSchedule, schedulesOf, submitRun } from "../schedules/submit-run.ts";
 import { consumerOfCalls } from "./call.ts";
 import { cancelCall } from "./cancel.ts";
 import { type CallRunner } from "./runner.ts";
@@ -34,7 +34,11 @@ export function administerCalls(deps: {
       const making = runner();
       if (making) await making.ensure(key);
       else await queue.consumer(...consumerOfCalls(key));
-      return submitRun({ queue, submitter }, key, schedule, clock.now());
+      const now = clock.now();
+      // Runs that are due are not done with by it.
+      const known = await keptSchedule(queue, `${key}/${schedule.name}`);
+      const kept = known ?? { seenUpTo: isoTime(now) };
+      return submitRun({ queue, submitter }, key, schedule, { due: now, now, kept });
     },
   };
 }

@@ -21,6 +21,7 @@ export const callBounds = {
   keyLength: 255,
   retries: 100,
   delaySeconds: 7 * 86_400,
+  deadlineSeconds: 7 * 86_400,
   retentionSeconds: 7 * 86_400,
   defaultRetentionSeconds: 86_400,
   defaultRetries: 3,
@@ -38,5 +39,8 @@ export const consumerOfCalls = (key: string): [string, ConsumerOptions] => [
   { subjects: [callSubject(key)], from: "now", owner: key.split("/")[0] },
 ];
 export const callsConsumerPrefix = "calls/";
+/** When a call ends that has not been sent by then: a message for each call whose client says until when. */
+export const deadlineSubject = "call-deadline";
+export const deadlineConsumer = "call-deadlines";
 export const callbackSubject = "callback";
 export const callbackConsumer = "callbacks";

@@ -48,6 +48,7 @@ test.each(["put", "append"])(
       async () => void answers.push(await other.cancel(queue, "shop", id)),
     );
     const runner = new CallRunner({
+      client,
       queue: racing,
       deliver: async () => {
         made++;

@@ -1,6 +1,17 @@
-import { type Clock, isNotFound, type KubeClient, resources } from "@spry/kube";
+import {
+  type Clock,
+  Informer,
+  isNotFound,
+  type KubeClient,
+  type Logger,
+  type Namespace,
+  resources,
+  silentLogger,
+  StatusError,
+} from "@spry/kube";
 import { type Queue } from "@spry/queue";
 import { callBucket, keyBucket } from "./call.ts";
+import { waitsBucket } from "./waits.ts";
 
 /** Records: the uid of the namespace that calls and schedules are of. */
 const bucket = "namespaces";
@@ -8,6 +19,64 @@ const schedulesBucket = "schedules";
 /** A namespace that was deleted is not created and used again within this time. */
 const knownMs = 1_000;
 const pageSize = 500;
+const askingMs = 5_000;
+const maxGone = 10_000;
+/** On a cluster: for so long a namespace is taken for the one that was last seen, while the API server cannot be asked. */
+export const clusterTrustMs = 600_000;
+
+export interface LastKnownOptions {
+  client: KubeClient;
+  clock: Clock;
+  /** For how long the API server may be away; on one machine, where nothing changes meanwhile, for ever. */
+  trustMs: number;
+  log?: Logger;
+  signal: AbortSignal;
+}
+
+/** Who namespaces were when the API server was last heard of; only what is watched all the time can say that. */
+export class LastKnownNamespaces {
+  readonly #cache: Informer<Namespace>;
+  readonly #clock: Clock;
+  readonly #trustMs: number;
+  /** Those that the API server has said do not exist, with what the cache had of them then. */
+  readonly #gone = new Map<string, string | undefined>();
+  /** When the API server last answered, by `Clock.elapsed`. */
+  #heardAt = Number.NEGATIVE_INFINITY;
+
+  constructor({ client, clock, trustMs, log = silentLogger, signal }: LastKnownOptions) {
+    this.#clock = clock;
+    this.#trustMs = trustMs;
+    this.#cache = new Informer(client, resources.namespaces, {
+      clock,
+      log,
+      maxRetryMs: 1_000,
+      transform: ({ metadata: { name, uid } }) => ({ metadata: { name, uid } }) as Namespace,
+    });
+    void this.#cache.run(signal);
+  }
+
+  /** What the API server has just answered; undefined: it does not exist. */
+  heard(namespace: string, uid: string | undefined): void {
+    this.#heardAt = this.#clock.elapsed();
+    this.#gone.delete(namespace);
+    if (uid !== undefined) return;
+    if (this.#gone.size >= maxGone) this.#gone.clear();
+    this.#gone.set(namespace, this.#cached(namespace));
+  }
+
+  /** Undefined: that is not known. */
+  uidOf(namespace: string): string | undefined {
+    const now = this.#clock.elapsed();
+    const since = Math.max(this.#heardAt, this.#cache.lostAt ?? now);
+    if (!this.#cache.hasSynced || now - since > this.#trustMs) return undefined;
+    const uid = this.#cached(namespace);
+    return this.#gone.has(namespace) && this.#gone.get(namespace) === uid ? undefined : uid;
+  }
+
+  #cached(namespace: string): string | undefined {
+    return this.#cache.get(namespace)?.metadata.uid;
+  }
+}
 
 interface Known {
   at: number;
@@ -21,16 +90,19 @@ interface Known {
 export class NamespaceClaims {
   readonly #client: KubeClient;
   readonly #clock: Clock;
+  readonly #lastKnown: LastKnownNamespaces | undefined;
   readonly #known = new Map<string, Known>();
 
-  constructor(client: KubeClient, clock: Clock) {
+  /** Without `lastKnown`, a namespace is known only while the API server can be asked. */
+  constructor(client: KubeClient, clock: Clock, lastKnown?: LastKnownNamespaces) {
     this.#client = client;
     this.#clock = clock;
+    this.#lastKnown = lastKnown;
   }
 
   /** Resolves when nothing of an earlier namespace of this name is left. */
   async claim(queue: Queue, namespace: string): Promise<void> {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const known = this.#known.get(namespace);
     if (known && now - known.at < knownMs) return known.claimed;
     const before = known?.claimed.catch(() => {}) ?? Promise.resolve();
@@ -46,6 +118,11 @@ export class NamespaceClaims {
   /** The namespace that things under this name are of now, after `claim`; undefined where there has been none. */
   async uidOf(queue: Queue, namespace: string): Promise<string | undefined> {
     await this.claim(queue, namespace);
+    return this.keptUid(queue, namespace);
+  }
+
+  /** The namespace that what is kept under this name is of, without asking whether there is another one by now. */
+  keptUid(queue: Queue, namespace: string): Promise<string | undefined> {
     return queue.get(bucket, namespace);
   }
 
@@ -57,7 +134,7 @@ export class NamespaceClaims {
   }
 
   async #look(queue: Queue, namespace: string): Promise<void> {
-    const uid = await this.#present(namespace);
+    const uid = await this.#present(queue, namespace);
     if (uid === undefined) return;
     const kept = await queue.get(bucket, namespace);
     if (kept === uid) return;
@@ -65,19 +142,35 @@ export class NamespaceClaims {
     await queue.put({ bucket, key: namespace, value: uid });
   }
 
-  async #present(namespace: string): Promise<string | undefined> {
+  async #present(queue: Queue, namespace: string): Promise<string | undefined> {
+    const signal = AbortSignal.timeout(askingMs);
     try {
-      return (await this.#client.get(resources.namespaces, { name: namespace })).metadata.uid;
+      const { metadata } = await this.#client.get(resources.namespaces, {
+        name: namespace,
+        signal,
+      });
+      this.#lastKnown?.heard(namespace, metadata.uid);
+      return metadata.uid;
     } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
+      if (isNotFound(error)) {
+        this.#lastKnown?.heard(namespace, undefined);
+        return undefined;
+      }
+      const last = isOutage(error) ? this.#lastKnown?.uidOf(namespace) : undefined;
+      const kept = last === undefined ? undefined : await this.keptUid(queue, namespace);
+      // Where the two differ, it is not certain that the later one is known: nothing is removed for it.
+      if (last === undefined || (kept !== undefined && kept !== last)) throw error;
+      return last;
     }
   }
 }
 
+/** No answer, or one that says nothing about what was asked for. */
+const isOutage = (error: unknown): boolean => !(error instanceof StatusError) || error.code >= 500;
+
 /** Without its record a call that still waits is not made. */
 async function removeAll(queue: Queue, namespace: string): Promise<void> {
-  for (const each of [callBucket(namespace), keyBucket(namespace)])
+  for (const each of [callBucket(namespace), keyBucket(namespace), waitsBucket(namespace)])
     await removeRecords(queue, each, "");
   await removeRecords(queue, schedulesBucket, `${namespace}/`);
 }

@@ -9,6 +9,7 @@ const own = new Set([
   "x-callback-url",
   "idempotency-key",
   "x-async-delay",
+  "x-async-deadline",
   "x-async-retries",
   "x-async-retention",
   "x-async-on-success",
@@ -78,8 +79,15 @@ export async function readCall(call: WaitingCall): Promise<Submission> {
     body: await bodyOf(call),
     options,
     delayMs: number("x-async-delay", callBounds.delaySeconds, 0) * 1_000,
+    ...deadlineOf(text("x-async-deadline"), () =>
+      number("x-async-deadline", callBounds.deadlineSeconds, 0),
+    ),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   };
+}
+
+function deadlineOf(text: string | undefined, seconds: () => number): { deadlineMs?: number } {
+  return text === undefined ? {} : { deadlineMs: seconds() * 1_000 };
 }
 
 /** The Service that a URL names; undefined for other hosts. */

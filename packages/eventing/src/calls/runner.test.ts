@@ -38,6 +38,7 @@ test("a result is not sent into a namespace that was made again under the name o
   const stop = new AbortController();
   const sent: string[] = [];
   const runner = new CallRunner({
+    client,
     queue,
     deliver: async ({ name }) => {
       sent.push(name);
@@ -69,6 +70,7 @@ test("a Function without calls for ten minutes costs nothing, and the next call 
   let sent = 0;
   let answer = () => {};
   const runner = new CallRunner({
+    client,
     queue,
     deliver: async () => {
       sent++;

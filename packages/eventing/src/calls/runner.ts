@@ -1,30 +1,31 @@
-import { type DeliveryResult, postOutside } from "@spry/gateway";
-import { type Clock, type Logger, messageOf, type ObjectKey, sleep } from "@spry/kube";
 import {
-  type Consumer,
-  type Delivery,
-  type NewMessage,
-  type Queue,
-  RecordChangedError,
-} from "@spry/queue";
+  type Clock,
+  type KubeClient,
+  type Logger,
+  messageOf,
+  type ObjectKey,
+  sleep,
+} from "@spry/kube";
+import { type Consumer, type Delivery, type Queue, RecordChangedError } from "@spry/queue";
 import { type Deliver } from "../dispatcher/subscription-worker.ts";
+import { Reach } from "../reach.ts";
 import {
-  type Call,
   callBounds,
   callbackConsumer,
   callbackSubject,
-  callBucket,
-  type CallOptions,
-  type CallResponse,
   callsConsumerPrefix,
   consumerOfCalls,
-  hasEnded,
+  deadlineConsumer,
+  deadlineSubject,
 } from "./call.ts";
+import { CallMaker } from "./call-maker.ts";
+import { CallbackSender } from "./callback-sender.ts";
 import { cancelCall } from "./cancel.ts";
-import { serviceOf } from "./read-request.ts";
+import { FunctionLooks } from "./function-looks.ts";
 import { type NamespaceClaims } from "./namespace-claims.ts";
 
 export interface RunnerDeps {
+  client: KubeClient;
   queue: Queue;
   deliver: Deliver;
   claims: NamespaceClaims;
@@ -41,10 +42,11 @@ export interface RunnerDeps {
 
 const othersMs = 3_000;
 const retryMs = 1_000;
-const maxBackoffMs = 60_000;
-const callbackAttempts = 8;
-const callbackTimeoutMs = 30_000;
 const maxCallbacks = 20;
+const maxDeadlines = 20;
+/** Looks for calls whose messages the queue has given up, so often. */
+const lostMs = 60_000;
+const lostAtATime = 100;
 
 /** A Function without calls for so long is not listened for any more, until there is one. */
 const idleMs = 600_000;
@@ -53,7 +55,7 @@ const idleMs = 600_000;
 interface Loop {
   consumer: Promise<Consumer>;
   stop: AbortController;
-  /** When a call was last accepted. */
+  /** When a call was last accepted, by `Clock.elapsed`. */
   usedAt: number;
 }
 
@@ -63,10 +65,14 @@ export class CallRunner {
   readonly #loops = new Map<ObjectKey, Loop>();
   /** By Function, until it has ended: a consumer has one loop at a time. */
   readonly #taking = new Map<ObjectKey, Promise<unknown>>();
-  readonly #running = new Map<string, AbortController>();
+  readonly #maker: CallMaker;
+  readonly #callbacks: CallbackSender;
 
   constructor(deps: RunnerDeps) {
+    const looks = new FunctionLooks(deps.client, deps.clock);
     this.#deps = deps;
+    this.#maker = new CallMaker(deps, looks);
+    this.#callbacks = new CallbackSender(deps, looks);
   }
 
   /** Continues with what was accepted before; resolves when the signal is aborted and calls under way have ended. */
@@ -77,15 +83,28 @@ export class CallRunner {
       subjects: [callbackSubject],
       from: "start",
     });
-    const callBack = (delivery: Delivery) => this.#callBack(delivery);
-    const loop = this.#take(callbacks, maxCallbacks, callBack, signal);
+    const deadlines = await queue.consumer(deadlineConsumer, {
+      subjects: [deadlineSubject],
+      from: "start",
+    });
+    const callBack = (delivery: Delivery) => this.#callbacks.send(delivery);
+    const end = (delivery: Delivery) => this.#maker.end(delivery.message.attributes, delivery);
+    const loops = [
+      this.#take(callbacks, maxCallbacks, callBack, signal),
+      this.#take(deadlines, maxDeadlines, end, signal),
+    ];
+    let lookedAt = clock.elapsed();
     while (!signal.aborted) {
       await sleep(clock, othersMs, signal);
       if (signal.aborted) break;
+      if (clock.elapsed() - lookedAt >= lostMs) {
+        lookedAt = clock.elapsed();
+        await this.#endLost().catch(() => {});
+      }
       if (othersAccept) await this.#ensureAll().catch(() => {});
       else await this.#endIdle().catch(() => {});
     }
-    await Promise.allSettled([loop, ...this.#taking.values()]);
+    await Promise.allSettled([...loops, ...this.#taking.values()]);
   }
 
   /** For how many Functions calls are taken. */
@@ -95,13 +114,27 @@ export class CallRunner {
 
   /** What accepts a call has asked for the loop a moment before: none is ended between the two. */
   async #endIdle(): Promise<void> {
-    const isIdle = ({ usedAt }: Loop) => this.#deps.clock.now() - usedAt >= idleMs;
+    const isIdle = ({ usedAt }: Loop) => this.#deps.clock.elapsed() - usedAt >= idleMs;
     for (const [key, loop] of this.#loops) {
       if (!isIdle(loop)) continue;
       const { waiting } = await (await loop.consumer).state();
       if (waiting > 0 || !isIdle(loop)) continue;
       this.#loops.delete(key);
+      this.#maker.forget(key);
       loop.stop.abort();
+    }
+  }
+
+  /** Their messages have become dead letters of the queue, which is full or keeps nothing for longer: such calls have ended. */
+  async #endLost(): Promise<void> {
+    for (const [key, loop] of this.#loops) {
+      const consumer = await loop.consumer;
+      if ((await consumer.state()).dead === 0) continue;
+      const [namespace = ""] = key.split("/");
+      const letters = await consumer.deadLetters({ limit: lostAtATime });
+      for (const { event, reason, message } of letters)
+        await this.#maker.giveUp(namespace, event.attributes, { reason, message });
+      await consumer.discard(letters.map(({ id }) => id));
     }
   }
 
@@ -117,19 +150,20 @@ export class CallRunner {
     const { queue, clock, signal } = this.#deps;
     const known = this.#loops.get(key);
     if (known) {
-      known.usedAt = clock.now();
+      known.usedAt = clock.elapsed();
       await known.consumer;
       return;
     }
     const before = this.#taking.get(key) ?? Promise.resolve();
     const consumer = before.then(() => queue.consumer(...consumerOfCalls(key)));
     const stop = new AbortController();
-    this.#loops.set(key, { consumer, stop, usedAt: clock.now() });
+    this.#loops.set(key, { consumer, stop, usedAt: clock.elapsed() });
     try {
       const ready = await consumer;
       const until = AbortSignal.any([signal, stop.signal]);
-      const call = (each: Delivery) => this.#call(key, each);
-      const taking = this.#take(ready, callBounds.inFlightOfFunction, call, until);
+      const reach = new Reach(clock);
+      const call = (each: Delivery) => this.#maker.make(key, each, reach);
+      const taking = this.#take(ready, callBounds.inFlightOfFunction, call, until, reach);
       this.#taking.set(key, taking);
       void taking.finally(() => {
         if (this.#taking.get(key) === taking) this.#taking.delete(key);
@@ -144,7 +178,7 @@ export class CallRunner {
   async cancel(namespace: string, id: string): Promise<boolean> {
     const { queue, clock } = this.#deps;
     const isCancelled = await cancelCall(queue, clock, { namespace, id });
-    if (isCancelled) this.#running.get(id)?.abort();
+    if (isCancelled) this.#maker.abort(id);
     return isCancelled;
   }
 
@@ -153,25 +187,32 @@ export class CallRunner {
     max: number,
     handle: (delivery: Delivery) => Promise<void>,
     signal: AbortSignal,
+    reach = new Reach(this.#deps.clock),
   ): Promise<void> {
     const { clock, log } = this.#deps;
     const active = new Set<Promise<void>>();
     while (!signal.aborted) {
       try {
-        if (active.size >= max) {
-          await Promise.race(active);
+        const free = reach.limit(max) - active.size;
+        if (free <= 0) {
+          // Others follow as soon as the first one has been sent.
+          await Promise.race(reach.isAway ? [...active, reach.back] : active);
           continue;
         }
-        for (const delivery of await consumer.next(max - active.size, signal)) {
+        if (reach.pauseMs > 0) {
+          await sleep(clock, reach.pauseMs, signal);
+          continue;
+        }
+        for (const delivery of await consumer.next(free, signal)) {
           const handled: Promise<void> = handle(delivery)
             .catch((error: unknown) => {
               // Cancelled meanwhile, which the next look at it shows; or another process has made it.
-              if (error instanceof RecordChangedError) return delivery.retry(0);
+              if (error instanceof RecordChangedError) return delivery.retry(0, { counts: false });
               log.warn(
                 { consumer: consumer.name, error: messageOf(error) },
                 "making a call, trying again",
               );
-              delivery.retry(retryMs);
+              delivery.retry(retryMs, { counts: false });
             })
             .finally(() => active.delete(handled));
           active.add(handled);
@@ -187,166 +228,4 @@ export class CallRunner {
     }
     await Promise.allSettled(active);
   }
-
-  async #call(key: ObjectKey, delivery: Delivery): Promise<void> {
-    const { deliver, clock } = this.#deps;
-    const [namespace = "", name = ""] = key.split("/");
-    const { attributes, body } = delivery.message;
-    const { id = "", method = "POST", path = "/" } = attributes;
-    const options = JSON.parse(attributes["options"] ?? "{}") as CallOptions;
-    const uid = await this.#deps.claims.uidOf(this.#deps.queue, namespace);
-    const kept = await this.#read(namespace, id);
-    const call = kept === undefined ? undefined : (JSON.parse(kept) as Call);
-    if (kept === undefined || !call || hasEnded(call)) return delivery.ack();
-    const begun: Call = {
-      ...call,
-      state: "running",
-      startedAt: call.startedAt ?? new Date(clock.now()).toISOString(),
-      attempts: delivery.attempt,
-    };
-    const beginning = this.#record(namespace, begun, options.retentionMs);
-    await this.#deps.queue.put({ ...beginning, replaces: kept });
-    // Only its cancellation changes it from here on, in this or another process: that counts, then.
-    const replaces = beginning.value;
-    const abort = new AbortController();
-    this.#running.set(id, abort);
-    const result = await deliver({
-      namespace,
-      name,
-      port: 80,
-      method,
-      path,
-      headers: [...(JSON.parse(attributes["headers"] ?? "[]") as string[]), "x-call-id", id],
-      body: Buffer.from(body),
-      timeoutMs: callBounds.timeoutMs,
-      maxResponseBytes: callBounds.resultBytes,
-      signal: abort.signal,
-    }).finally(() => this.#running.delete(id));
-    const seen = { ...begun, ...outcomeOf(result) };
-    const isOver = !mayBeRetried(result) || delivery.attempt > options.retries;
-    if (!isOver) {
-      const waiting = this.#record(namespace, { ...seen, state: "waiting" }, options.retentionMs);
-      await this.#deps.queue.put({ ...waiting, replaces });
-      return delivery.retry(Math.min(retryMs * 2 ** (delivery.attempt - 1), maxBackoffMs));
-    }
-    const isGood = "status" in result && result.status < 400;
-    const ended = this.#finished(seen, isGood ? "succeeded" : "failed");
-    const messages = callbacksOf(ended, { namespace, uid }, options, result);
-    const end = this.#record(namespace, ended, options.retentionMs);
-    await this.#deps.queue.append(messages, [{ ...end, replaces }]);
-    delivery.ack();
-  }
-
-  async #callBack(delivery: Delivery): Promise<void> {
-    const { attributes, body } = delivery.message;
-    const { url = "", namespace = "", headers: kept = "{}" } = attributes;
-    const { uid } = attributes;
-    // The result is not for another namespace of this name.
-    if (uid !== undefined && uid !== (await this.#deps.claims.uidOf(this.#deps.queue, namespace)))
-      return delivery.ack();
-    const headers = JSON.parse(kept) as Record<string, string>;
-    const target = new URL(url);
-    const name = serviceOf(target)?.name;
-    const bytes = Buffer.from(body);
-    const result =
-      name === undefined
-        ? await postOutside({
-            url,
-            headers,
-            body: bytes,
-            timeoutMs: callbackTimeoutMs,
-            allowPrivate: this.#deps.allowPrivate && attributes["ofmachine"] === "true",
-            addressProblem: this.#deps.addressProblem,
-          })
-        : await this.#deps.deliver({
-            namespace,
-            name,
-            port: target.port === "" ? 80 : Number(target.port),
-            method: "POST",
-            path: `${target.pathname}${target.search}`,
-            headers: Object.entries(headers).flat(),
-            body: bytes,
-            timeoutMs: callbackTimeoutMs,
-            maxResponseBytes: 1_024,
-          });
-    if ("status" in result && result.status < 300) return delivery.ack();
-    const why =
-      "status" in result ? `HTTP ${result.status}` : `${result.reason}: ${result.message}`;
-    if (delivery.attempt < callbackAttempts)
-      return delivery.retry(Math.min(retryMs * 2 ** delivery.attempt, maxBackoffMs));
-    this.#deps.log.warn({ call: headers["x-call-id"], why }, "a call's result could not be sent");
-    return delivery.bury({ reason: "CallbackFailed", message: why });
-  }
-
-  #read(namespace: string, id: string): Promise<string | undefined> {
-    return this.#deps.queue.get(callBucket(namespace), id);
-  }
-
-  #record(namespace: string, call: Call, retentionMs: number) {
-    const sinceMs = hasEnded(call) ? 0 : callBounds.retentionSeconds * 1_000;
-    const expiresAt = this.#deps.clock.now() + sinceMs + retentionMs;
-    return { bucket: callBucket(namespace), key: call.id, value: JSON.stringify(call), expiresAt };
-  }
-
-  #finished(call: Call, state: Call["state"]): Call {
-    return { ...call, state, endedAt: new Date(this.#deps.clock.now()).toISOString() };
-  }
-}
-
-/** No response, or one that says that the request was not handled, or failed. */
-function mayBeRetried(result: DeliveryResult): boolean {
-  return !("status" in result) || result.status >= 500 || result.status === 429;
-}
-
-function outcomeOf(result: DeliveryResult): Pick<Call, "response" | "error"> {
-  if (!("status" in result)) return { error: `${result.reason}: ${result.message}` };
-  const { status, headers, body, isCut } = result;
-  const text = body.toString("utf8");
-  const isText = Buffer.from(text).equals(body);
-  const kept: CallResponse = {
-    status,
-    headers: Object.fromEntries(
-      Object.entries(headers).filter(([name]) => /^(?:content-|x-|location$|ce-)/.test(name)),
-    ),
-    ...(isText ? { body: text } : { bodyBase64: body.toString("base64") }),
-    ...(isCut ? { isCut } : {}),
-  };
-  return { response: kept };
-}
-
-/** As OpenFaaS sends them. */
-function callbacksOf(
-  call: Call,
-  { namespace, uid }: { namespace: string; uid: string | undefined },
-  { callbackUrl, onSuccess, onFailure, isOfMachine = false }: CallOptions,
-  result: DeliveryResult,
-): NewMessage[] {
-  const urls = [callbackUrl, call.state === "succeeded" ? onSuccess : onFailure];
-  const status = "status" in result ? result.status : 502;
-  const seconds = (Date.parse(call.endedAt ?? "") - Date.parse(call.startedAt ?? "")) / 1_000;
-  const headers = {
-    "content-type":
-      ("status" in result ? result.headers["content-type"] : undefined) ?? "text/plain",
-    "x-call-id": `${namespace}.${call.id}`,
-    "x-function-name": call.function,
-    "x-function-status": String(status),
-    "x-duration-seconds": String(seconds),
-    "user-agent": "spry-eventing",
-  };
-  return urls.flatMap((url, index) =>
-    url === undefined
-      ? []
-      : {
-          subject: callbackSubject,
-          key: `callback\n${call.id}\n${index}`,
-          attributes: {
-            url,
-            namespace,
-            ...(uid === undefined ? {} : { uid }),
-            headers: JSON.stringify(headers),
-            ofmachine: String(isOfMachine),
-          },
-          body: "status" in result ? result.body : Buffer.from(result.message),
-        },
-  );
 }

@@ -7,6 +7,7 @@ import {
   callBucket,
   type CallOptions,
   callSubject,
+  deadlineSubject,
   keyBucket,
 } from "./call.ts";
 
@@ -20,9 +21,13 @@ export interface Submission {
   body: Buffer;
   options: CallOptions;
   delayMs?: number;
+  /** After it is due; then it ends if it has not been handled. A day where this is missing. */
+  deadlineMs?: number;
   idempotencyKey?: string;
   schedule?: { name: string; dueAt: string };
 }
+
+const dayMs = 86_400_000;
 
 /** Sorts by time, and cannot be guessed: a client that knows it may read the result. */
 export const newCallId = (clock: Clock): string =>
@@ -61,10 +66,11 @@ export class CallSubmitter {
 
   async #append(queue: Queue, submission: Submission, digest?: string): Promise<string> {
     const { namespace, name, method, path, headers, body, options, delayMs = 0 } = submission;
-    const { idempotencyKey, schedule } = submission;
+    const { idempotencyKey, schedule, deadlineMs } = submission;
     const now = this.#clock.now();
     const id = newCallId(this.#clock);
     const notBefore = delayMs > 0 ? now + delayMs : undefined;
+    const deadline = deadlineMs === undefined ? undefined : now + delayMs + deadlineMs;
     const call: Call = {
       id,
       function: name,
@@ -73,6 +79,7 @@ export class CallSubmitter {
       state: "waiting",
       acceptedAt: new Date(now).toISOString(),
       ...(notBefore === undefined ? {} : { notBefore: new Date(notBefore).toISOString() }),
+      ...(deadline === undefined ? {} : { deadlineAt: new Date(deadline).toISOString() }),
       attempts: 0,
       ...(schedule && { schedule }),
       ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
@@ -91,6 +98,15 @@ export class CallSubmitter {
       body,
       notBefore,
     };
+    const messages = [message];
+    if (deadline !== undefined)
+      messages.push({
+        subject: deadlineSubject,
+        key: `deadline\n${id}`,
+        attributes: { namespace, id, options: JSON.stringify(options) },
+        body: Buffer.alloc(0),
+        notBefore: deadline,
+      });
     const expiresAt = now + delayMs + callBounds.retentionSeconds * 1_000 + options.retentionMs;
     const records = [
       { bucket: callBucket(namespace), key: id, value: JSON.stringify(call), expiresAt },
@@ -100,9 +116,10 @@ export class CallSubmitter {
         bucket: keyBucket(namespace),
         key: digest,
         value: id,
-        expiresAt: now + delayMs + options.retentionMs,
+        // As long as the call may wait, at least.
+        expiresAt: now + delayMs + (deadlineMs ?? dayMs) + options.retentionMs,
       });
-    await queue.append([message], records);
+    await queue.append(messages, records);
     return id;
   }
 }

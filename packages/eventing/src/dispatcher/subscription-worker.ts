@@ -1,8 +1,9 @@
-import { type DeliveryRequest, type DeliveryResult } from "@spry/gateway";
+import { type DeliveryRequest, type DeliveryResult, hasReached } from "@spry/gateway";
 import { type Clock, type Logger, messageOf, type ObjectKey, sleep } from "@spry/kube";
-import { type Consumer, type Delivery, type Queue } from "@spry/queue";
+import { type Consumer, type Delivery, type Queue, type TryOptions } from "@spry/queue";
 import { bounds } from "../bounds.ts";
 import { binaryHeaders } from "../events/http.ts";
+import { Reach } from "../reach.ts";
 import { eventOf } from "../events/message.ts";
 import { type EventingMetrics } from "../metrics.ts";
 import { type EventTraces } from "../tracing/event-traces.ts";
@@ -41,6 +42,8 @@ export class SubscriptionWorker {
   #plan: Plan;
   #inFlight = 0;
   #heldBytes = 0;
+  readonly #reach: Reach;
+  #lastMiss = "";
   #freed = () => {};
   readonly #ended: Promise<void>;
 
@@ -48,12 +51,14 @@ export class SubscriptionWorker {
     this.key = key;
     this.#plan = plan;
     this.#deps = deps;
+    this.#reach = new Reach(deps.clock);
     this.#ended = this.#run();
   }
 
   /** Applies from the next event on; other filters need another worker. */
   use(plan: Plan): void {
     this.#plan = plan;
+    this.#reach.reached();
     this.#freed();
   }
 
@@ -72,9 +77,13 @@ export class SubscriptionWorker {
     while (!signal.aborted) {
       try {
         consumer ??= await this.#deps.queue.consumer(consumerName(this.key), this.#plan.consumer);
-        const free = this.#plan.maxInFlight - this.#inFlight;
+        const free = this.#reach.limit(this.#plan.maxInFlight) - this.#inFlight;
         if (free <= 0 || this.#heldBytes >= maxHeldBytes) {
           await new Promise<void>((resolve) => (this.#freed = resolve));
+          continue;
+        }
+        if (this.#reach.pauseMs > 0) {
+          await sleep(clock, this.#reach.pauseMs, signal);
           continue;
         }
         for (const delivery of await consumer.next(free, signal)) {
@@ -109,44 +118,63 @@ export class SubscriptionWorker {
         { subscription: this.key, error: messageOf(error) },
         "delivering an event",
       );
-      delivery.retry(this.#plan.maxBackoffMs);
+      delivery.retry(this.#plan.maxBackoffMs, { counts: false });
     }
   }
 
   async #handle(delivery: Delivery): Promise<void> {
     const { clock, metrics } = this.#deps;
-    const { message, attempt } = delivery;
+    const { message, failures } = delivery;
     const { deadlineMs, maxAttempts } = this.#plan;
     const isLate = deadlineMs !== undefined && clock.now() - message.at > deadlineMs;
     if (isLate) {
-      const seconds = deadlineMs / 1000;
-      return this.#bury(delivery, "DeadlineExceeded", `not delivered within ${seconds} s`);
+      const known = failures === 0 && this.#reach.isAway ? `; at last: ${this.#lastMiss}` : "";
+      const why = `not delivered within ${deadlineMs / 1000} s${known}`;
+      const reason = failures === 0 ? "NeverReached" : "DeadlineExceeded";
+      return this.#bury(delivery, reason, why, { counts: false });
     }
-    const result = await this.#send(delivery).catch((error: unknown) => ({
+    const result: DeliveryResult = await this.#send(delivery).catch((error: unknown) => ({
       reason: "Unsendable",
       message: messageOf(error),
+      wasSent: false,
     }));
+    if (!hasReached(result)) {
+      this.#lastMiss = describe(result);
+      delivery.retry(this.#reach.missed(), { counts: false });
+      return this.#failed(delivery, result);
+    }
+    this.#isThere();
     if (isAccepted(result)) {
       delivery.ack();
       metrics.attempted(this.key, "delivered");
       metrics.delivered(this.key, (clock.now() - message.at) / 1000);
       return undefined;
     }
-    const why = describe(result);
+    const attempt = failures + 1;
     if (attempt >= maxAttempts)
       return this.#bury(
         delivery,
         "AttemptsExhausted",
-        `attempt ${attempt} of ${maxAttempts}: ${why}`,
+        `attempt ${attempt} of ${maxAttempts}: ${describe(result)}`,
       );
-    metrics.attempted(this.key, "failed");
     delivery.retry(this.#pauseAfter(attempt, result));
+    return this.#failed(delivery, result);
+  }
+
+  #isThere(): void {
+    if (!this.#reach.isAway) return;
+    this.#reach.reached();
+    this.#freed();
+  }
+
+  /** It is tried again. */
+  #failed({ message }: Delivery, result: DeliveryResult): void {
+    this.#deps.metrics.attempted(this.key, "failed");
     const { id = "", type = "" } = message.attributes;
     this.#deps.onTrouble(this.key, {
       reason: "DeliveryFailed",
-      message: `delivering to ${this.#sinkName}: ${why}; the last event was ${type}, id ${id}`,
+      message: `delivering to ${this.#sinkName}: ${describe(result)}; the last event was ${type}, id ${id}`,
     });
-    return undefined;
   }
 
   get #sinkName(): string {
@@ -154,10 +182,10 @@ export class SubscriptionWorker {
     return `Service ${namespace}/${name}`;
   }
 
-  #bury(delivery: Delivery, reason: string, message: string): void {
+  #bury(delivery: Delivery, reason: string, message: string, options?: TryOptions): void {
     this.#deps.metrics.attempted(this.key, "dead");
     if (!this.#plan.keepsDeadLetters) return delivery.ack();
-    delivery.bury({ reason, message });
+    delivery.bury({ reason, message }, options);
     const { id = "", type = "" } = delivery.message.attributes;
     this.#deps.onTrouble(this.key, {
       reason: "DeadLetter",
@@ -183,6 +211,7 @@ export class SubscriptionWorker {
       body: Buffer.from(message.body),
       timeoutMs,
       maxResponseBytes,
+      onSent: () => this.#isThere(),
     });
     span?.end(isAccepted(result) ? undefined : describe(result).slice(0, shownBytes));
     return result;

@@ -49,6 +49,12 @@ async function scheduled(schedule: Partial<FunctionSchedule>) {
   const clock = new ManualClock(at("2026-01-01T00:01:00Z"));
   const directory = mkdtempSync(path.join(tmpdir(), "schedules-"));
   const queue = await openSqliteQueue({ directory, clock });
+  let looks = 0;
+  const get = queue.get.bind(queue);
+  queue.get = (bucket, key) => {
+    if (bucket === "schedules") looks++;
+    return get(bucket, key);
+  };
   const called: string[] = [];
   let respond = true;
   const start = () => {
@@ -89,6 +95,9 @@ async function scheduled(schedule: Partial<FunctionSchedule>) {
         ({ value }) => JSON.parse(value) as Call,
       ),
     hang: () => void (respond = false),
+    set: (minutes: number) => clock.set(minutes * 60_000),
+    /** How often what is kept of the schedule has been read. */
+    looks: () => looks,
     async away(minutes: number) {
       stop.abort();
       await clock.advance(minutes * 60_000);
@@ -126,6 +135,41 @@ describe("a Function with a schedule", () => {
     fn.hang();
     await fn.advance(25);
     expect(fn.called).toEqual(["2026-01-01T00:10:00.000Z "]);
+  });
+
+  test("goes on being called when the clock is set back an hour, and when it is set forward", async () => {
+    await using fn = await scheduled({});
+    await fn.advance(10);
+    expect(fn.called).toEqual(["2026-01-01T00:10:00.000Z "]);
+    fn.set(-60);
+    await fn.advance(10);
+    await expect.poll(() => fn.called.at(-1)).toBe("2025-12-31T23:20:00.000Z ");
+    await fn.advance(60);
+    await expect.poll(() => fn.called.at(-1)).toBe("2026-01-01T00:20:00.000Z ");
+    expect(fn.called).toHaveLength(8);
+    fn.set(9);
+    await fn.advance(1);
+    await expect.poll(() => fn.called.at(-1)).toBe("2026-01-01T00:30:00.000Z ");
+    expect(fn.called).toHaveLength(9);
+  });
+
+  test("once a day is not called twice for a clock that is set back an hour", async () => {
+    await using fn = await scheduled({ cron: "10 0 * * *" });
+    await fn.advance(10);
+    fn.set(-60);
+    await fn.advance(90);
+    expect(fn.called).toEqual(["2026-01-01T00:10:00.000Z "]);
+  });
+
+  test("whose last run was too late is looked at again when the next one is due, and not before", async () => {
+    await using fn = await scheduled({ startingDeadlineSeconds: 60 });
+    await fn.away(17);
+    expect(fn.called).toEqual([]);
+    const before = fn.looks();
+    await fn.advance(1);
+    expect(fn.looks() - before).toBeLessThan(5);
+    await fn.advance(3);
+    await expect.poll(() => fn.called).toEqual(["2026-01-01T00:20:00.000Z "]);
   });
 
   test("is not called while the schedule is suspended", async () => {

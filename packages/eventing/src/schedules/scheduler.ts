@@ -8,6 +8,7 @@ import {
   type Logger,
   messageOf,
   type ObjectKey,
+  onClockSet,
 } from "@spry/kube";
 import { type Queue } from "@spry/queue";
 import { type Call, callBucket, hasEnded } from "../calls/call.ts";
@@ -16,8 +17,10 @@ import { type CallRunner } from "../calls/runner.ts";
 import { type CallSubmitter } from "../calls/submit.ts";
 import { nextRun } from "./next-run.ts";
 import {
+  deadlineMsOf,
   isoTime,
   keepSchedule,
+  keptSchedule,
   type KeptSchedule,
   maxSchedules,
   scheduleBucket,
@@ -44,7 +47,6 @@ interface Running {
 /** The longest delay of a timer, and the period in which the last missed run is looked for. */
 const longestMs = 3_600_000;
 const retryMs = 5_000;
-const defaultDeadlineSeconds = 300;
 
 /** Calls Functions when `spec.schedules` says so; between two runs there is no Pod for it, and nothing but a timer. */
 export class Scheduler {
@@ -68,10 +70,20 @@ export class Scheduler {
   }
 
   async run(): Promise<void> {
-    const { signal } = this.#deps;
+    const { signal, clock } = this.#deps;
     this.#cache.onChange(({ object }) => this.#refresh(keyOf(object)));
+    onClockSet(clock, () => this.#planAll(), signal);
     await this.#cache.run(signal);
     for (const { cancel } of this.#running.values()) cancel();
+  }
+
+  /** Times are the machine's clock's, which has been set: timers are for other times now. */
+  #planAll(): void {
+    for (const [id, { text, cancel }] of this.#running) {
+      cancel();
+      const key = id.slice(0, id.lastIndexOf("/"));
+      void this.#plan(key, id, JSON.parse(text) as FunctionSchedule);
+    }
   }
 
   #schedulesOf(key: ObjectKey): FunctionSchedule[] {
@@ -113,25 +125,26 @@ export class Scheduler {
       !signal.aborted && this.#running.get(id)?.text === JSON.stringify(schedule);
     const again = (ms: number) => {
       const running = this.#running.get(id);
-      if (running && isCurrent())
-        running.cancel = clock.after(ms, () => void this.#plan(key, id, schedule));
+      if (!running || !isCurrent()) return;
+      // There may be one of another look at it.
+      running.cancel();
+      running.cancel = clock.after(ms, () => void this.#plan(key, id, schedule));
     };
     try {
       if (!isCurrent()) return;
       await this.#deps.claims.claim(this.#deps.queue, key.split("/")[0] ?? "");
       const now = clock.now();
-      const { seenUpTo, lastCall } = await this.#kept(id, now);
-      const due = this.#lastDue(schedule, Date.parse(seenUpTo), now);
+      const kept = await this.#kept(id, schedule, now);
+      const due = this.#lastDue(schedule, Date.parse(kept.seenUpTo), now);
       if (due !== undefined) {
-        const { startingDeadlineSeconds = defaultDeadlineSeconds } = schedule;
-        const isTooLate = now - due > startingDeadlineSeconds * 1_000;
-        if (isTooLate)
+        if (now - due > deadlineMsOf(schedule)) {
+          await keepSchedule(this.#deps.queue, id, { ...kept, seenUpTo: isoTime(due) });
           this.#note(
             key,
             "MissedSchedule",
             `run of schedule ${schedule.name} due at ${isoTime(due)} was missed`,
           );
-        else await this.#submit(key, schedule, due, lastCall);
+        } else await this.#submit(key, schedule, due, kept);
         return again(0);
       }
       const next = nextRun(schedule.cron, schedule.timeZone ?? "UTC", now);
@@ -161,23 +174,27 @@ export class Scheduler {
     return last;
   }
 
-  async #kept(id: string, now: number): Promise<KeptSchedule> {
-    const text = await this.#deps.queue.get(scheduleBucket, id);
-    if (text !== undefined) return JSON.parse(text) as KeptSchedule;
-    const kept = { seenUpTo: isoTime(now) };
-    await this.#deps.queue.put({ bucket: scheduleBucket, key: id, value: JSON.stringify(kept) });
-    return kept;
+  async #kept(id: string, schedule: FunctionSchedule, now: number): Promise<KeptSchedule> {
+    const { queue } = this.#deps;
+    const kept = await keptSchedule(queue, id);
+    if (kept && !isSilent(schedule, Date.parse(kept.seenUpTo), now)) return kept;
+    const begun = kept && { ...kept, begun: (kept.begun ?? 0) + 1 };
+    const present = { ...begun, seenUpTo: isoTime(now) };
+    await keepSchedule(queue, id, present);
+    return present;
   }
 
-  /** `lastCall` is that of the run before, for schedules whose runs must not overlap. */
+  /** `kept.lastCall` is that of the run before, for schedules whose runs must not overlap. */
   async #submit(
     key: ObjectKey,
     schedule: FunctionSchedule,
     due: number,
-    lastCall: string | undefined,
+    before: KeptSchedule,
   ): Promise<string> {
-    const { queue, submitter, runner } = this.#deps;
+    const { queue, submitter, runner, clock } = this.#deps;
     const [namespace = ""] = key.split("/");
+    const { lastCall } = before;
+    const kept = { ...before, seenUpTo: isoTime(due) };
     if (schedule.overlap === "Skip" && lastCall !== undefined) {
       const text = await queue.get(callBucket(namespace), lastCall);
       if (text !== undefined && !hasEnded(JSON.parse(text) as Call)) {
@@ -186,16 +203,30 @@ export class Scheduler {
           "SkippedSchedule",
           `run of schedule ${schedule.name}: the one before has not ended`,
         );
-        await keepSchedule(queue, `${key}/${schedule.name}`, due, lastCall);
+        await keepSchedule(queue, `${key}/${schedule.name}`, kept);
         return lastCall;
       }
     }
     await runner.ensure(key);
-    return submitRun({ queue, submitter }, key, schedule, due);
+    return submitRun({ queue, submitter }, key, schedule, { due, now: clock.now(), kept });
   }
 
   #note(key: ObjectKey, reason: string, message: string): void {
     const fn = this.#cache.get(key);
     if (fn) this.#recorder.record(functions, fn, { type: "Warning", reason, message });
   }
+}
+
+/**
+ * The clock has been set back so far that more than a whole period would pass without a run: those that come are made, although runs
+ * of these times have been. After a smaller step, the next run is the first one that has not been made.
+ */
+function isSilent(
+  { cron, timeZone = "UTC" }: FunctionSchedule,
+  seenUpTo: number,
+  now: number,
+): boolean {
+  if (seenUpTo <= now) return false;
+  const next = nextRun(cron, timeZone, seenUpTo);
+  return next !== undefined && seenUpTo - now > next - seenUpTo;
 }

@@ -9,6 +9,8 @@ export interface KeptSchedule {
   /** Runs that were due up to then have been handled; RFC 3339. */
   seenUpTo: string;
   lastCall?: string;
+  /** How often runs have begun again because the machine's clock was set back. */
+  begun?: number;
 }
 
 /** Of one Function; further ones are left out. */
@@ -21,26 +23,31 @@ export const scheduleBucket = "schedules";
 
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 
-/** Records up to when a schedule has been seen to. */
-export function keepSchedule(
-  queue: Queue,
-  id: string,
-  due: number,
-  lastCall?: string,
-): Promise<void> {
-  const kept: KeptSchedule = {
-    seenUpTo: isoTime(due),
-    ...(lastCall === undefined ? {} : { lastCall }),
-  };
+export function keepSchedule(queue: Queue, id: string, kept: KeptSchedule): Promise<void> {
   return queue.put({ bucket: scheduleBucket, key: id, value: JSON.stringify(kept) });
 }
 
-/** Submits the call of a run that is due at `due` (ms). The consumer of the Function's calls exists. Resolves with the call's id. */
+export async function keptSchedule(queue: Queue, id: string): Promise<KeptSchedule | undefined> {
+  const text = await queue.get(scheduleBucket, id);
+  return text === undefined ? undefined : (JSON.parse(text) as KeptSchedule);
+}
+
+const defaultDeadlineSeconds = 300;
+
+/** How late a run may start. */
+export const deadlineMsOf = ({
+  startingDeadlineSeconds = defaultDeadlineSeconds,
+}: FunctionSchedule): number => startingDeadlineSeconds * 1_000;
+
+/**
+ * Submits the call of a run that is due at `due` (ms), and keeps `kept` with it. The consumer of the Function's calls exists. Resolves
+ * with the call's id.
+ */
 export async function submitRun(
   { queue, submitter }: { queue: Queue; submitter: CallSubmitter },
   key: ObjectKey,
   schedule: FunctionSchedule,
-  due: number,
+  { due, now, kept }: { due: number; now: number; kept: KeptSchedule },
 ): Promise<string> {
   const [namespace = "", name = ""] = key.split("/");
   const { payload = "", contentType, path = "/", retries = 0 } = schedule;
@@ -59,9 +66,10 @@ export async function submitRun(
     body: Buffer.from(payload),
     options: { retries, retentionMs: callBounds.defaultRetentionSeconds * 1_000 },
     // A run that was submitted before a crash is not submitted again after it.
-    idempotencyKey: `schedule ${schedule.name} ${due}`,
+    idempotencyKey: ["schedule", schedule.name, due, ...(kept.begun ? [kept.begun] : [])].join(" "),
     schedule: { name: schedule.name, dueAt: isoTime(due) },
+    deadlineMs: Math.max(0, due + deadlineMsOf(schedule) - now),
   });
-  await keepSchedule(queue, `${key}/${schedule.name}`, due, call);
+  await keepSchedule(queue, `${key}/${schedule.name}`, { ...kept, lastCall: call });
   return call;
 }

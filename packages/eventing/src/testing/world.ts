@@ -12,6 +12,7 @@ import { patience } from "@spry/test-kit";
 import { afterEach } from "vitest";
 import { subscriptionCrd } from "../definitions/subscription-crd.ts";
 import { type Eventing, startEventing } from "../start.ts";
+import { Wire } from "./wire.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -40,10 +41,13 @@ export class World {
   readonly client: KubeClient;
   readonly eventing: Eventing;
   readonly directory: string;
+  /** Between eventing and the API server; `client` has a way of its own. */
+  readonly wire: Wire;
   port = 0;
 
-  private constructor(client: KubeClient, eventing: Eventing, directory: string) {
+  private constructor(client: KubeClient, wire: Wire, eventing: Eventing, directory: string) {
     this.client = client;
+    this.wire = wire;
     this.eventing = eventing;
     this.directory = directory;
   }
@@ -56,7 +60,7 @@ export class World {
     const webhook = { url: "https://127.0.0.1:1/convert", caBundle: "" };
     await client.apply(resources.customResourceDefinitions, subscriptionCrd(webhook));
     const directory = mkdtempSync(path.join(tmpdir(), "eventing-"));
-    return World.#start(client, directory, { limits, clock });
+    return World.#start(client, new Wire(api.transport()), directory, { limits, clock });
   }
 
   /** The same queue, served by another process; this one has ended. */
@@ -66,24 +70,25 @@ export class World {
   ): Promise<World> {
     await this.eventing.close();
     await meanwhile();
-    return World.#start(this.client, directory, rest);
+    return World.#start(this.client, this.wire, directory, rest);
   }
 
   static async #start(
     client: KubeClient,
+    wire: Wire,
     directory: string,
     { limits = {}, clock, former }: StartOptions,
   ): Promise<World> {
     const time = clock ? { clock } : {};
     const eventing = startEventing({
-      client,
+      client: new KubeClient(wire.transport),
       ...time,
       openQueue: () => openSqliteQueue({ directory, limits, ...time }),
       ...(former && { openFormer: () => openSqliteQueue({ directory: former }) }),
       allowPrivate: true,
     });
     cleanups.push(() => eventing.close());
-    const world = new World(client, eventing, directory);
+    const world = new World(client, wire, eventing, directory);
     const { publisher } = eventing;
     await new Promise<void>((resolve) => publisher.listen(0, "127.0.0.1", resolve));
     cleanups.push(() => {

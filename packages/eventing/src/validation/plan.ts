@@ -32,17 +32,20 @@ export function planOf({ spec }: Subscription, sink: Sink): Plan {
   const { delivery = {}, config } = spec;
   const { maxAttempts = 100, backoffSeconds = 1, maxBackoffSeconds = 60 } = delivery;
   const { jitterPercent = 20, timeoutSeconds = 60, deadlineSeconds, deadLetters } = delivery;
+  const deadlineMs = deadlineSeconds === undefined ? undefined : deadlineSeconds * 1_000;
+  const keepsDeadLetters = deadLetters !== "Discard";
+  const own = deadlineMs !== undefined && keepsDeadLetters ? { deadlineMs } : {};
   return {
     sink,
-    consumer: { ...consumerOptions(spec), owner: sink.namespace },
+    consumer: { ...consumerOptions(spec), ...own, owner: sink.namespace },
     maxInFlight: Number(config?.["maxInFlightMessages"] ?? defaultMaxInFlight),
     maxAttempts,
     backoffMs: backoffSeconds * 1_000,
     maxBackoffMs: maxBackoffSeconds * 1_000,
     jitter: jitterPercent / 100,
     timeoutMs: timeoutSeconds * 1_000,
-    deadlineMs: deadlineSeconds === undefined ? undefined : deadlineSeconds * 1_000,
-    keepsDeadLetters: deadLetters !== "Discard",
+    deadlineMs,
+    keepsDeadLetters,
   };
 }
 

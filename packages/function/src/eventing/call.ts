@@ -12,11 +12,18 @@ export interface Call {
   notBefore?: string;
   startedAt?: string;
   endedAt?: string;
+  /** It ends then if it has not reached its Function; a day after it was due where this is missing. */
+  deadlineAt?: string;
+  /** Requests that have reached the Function. */
   attempts: number;
   /** Of the last attempt: the Function's response. */
   response?: CallResponse;
+  /** Why it waits, or has ended, without a response: UpperCamelCase. */
+  reason?: string;
   /** Why the last attempt got no response. */
   error?: string;
+  /** In place of `error`, for those who may not read what the Function's conditions say. */
+  publicError?: string;
   /** Which schedule of the Function it is a run of, and when that was due. */
   schedule?: { name: string; dueAt: string };
   idempotencyKey?: string;

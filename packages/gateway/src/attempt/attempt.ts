@@ -17,6 +17,8 @@ export interface OutgoingRequest {
   body: Buffer | Readable | null;
   /** The protocol to switch to (RFC 9110 section 7.8). */
   upgrade?: string;
+  /** Called when it is written to a connection. */
+  onSent?: (() => void) | undefined;
   limits?: AttemptLimits | undefined;
 }
 
@@ -78,6 +80,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#clock = clock;
   }
 
+  /** Whether the request has been written to a connection. */
+  get wasSent(): boolean {
+    return this.#controller !== undefined;
+  }
+
   send(): void {
     const { method, path, headers, body, upgrade, limits } = this.#request;
     const options: Dispatcher.DispatchOptions & { servername: string } = {
@@ -117,7 +124,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
       return;
     }
     this.#sentAt = this.#clock.now();
-    const { limits } = this.#request;
+    const { limits, onSent } = this.#request;
+    onSent?.();
     if (limits) this.#limit(limits.startMs ?? limits.totalMs);
   }
 
@@ -162,7 +170,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    const wasSent = this.#controller !== undefined;
+    const { wasSent } = this;
     this.#release(false);
     if (this.#isAborted) return;
     this.#receiver.failed({

@@ -1,7 +1,7 @@
 import { type Clock } from "@spry/kube";
 import { Attempt, type ResponseHeaders, type ResponseReceiver } from "../attempt/attempt.ts";
 import { type Backend } from "../attempt/backend.ts";
-import { mayRetry } from "../attempt/retry.ts";
+import { isUnsendable, mayRetry } from "../attempt/retry.ts";
 import { type DeliveryFailure, type DeliveryRequest, type DeliveryResponse } from "./deliverer.ts";
 
 /** `mayRetry`: no Pod can have seen the request. */
@@ -13,6 +13,7 @@ export function attemptOnce(
   request: DeliveryRequest,
   leftMs: number,
   clock: Clock,
+  onSent?: () => void,
 ): Promise<Outcome> {
   const { namespace, name, port, method, path, headers, body, maxResponseBytes, signal } = request;
   const { timeoutMs } = request;
@@ -31,8 +32,8 @@ export function attemptOnce(
     resolve(outcome);
   };
   const done = () => finish({ ...response, body: Buffer.concat(chunks) });
-  const failure = (reason: string, message: string, again = false) =>
-    finish({ reason, message, mayRetry: again });
+  const failure = (reason: string, message: string, wasSent = true, again = false) =>
+    finish({ reason, message, wasSent, mayRetry: again });
   const receiver: ResponseReceiver = {
     informed() {},
     started(status, received) {
@@ -56,17 +57,18 @@ export function attemptOnce(
       failure("UnexpectedUpgrade", "it switched to another protocol");
     },
     failed(failed) {
-      const { limitMs, code, message } = failed;
+      const { limitMs, code, message, wasSent } = failed;
       // Earlier attempts have used a part of it.
       if (limitMs !== undefined)
         return failure("Timeout", `no complete response within ${timeoutMs / 1000} s`);
       const again = mayRetry({ ...failed, isBodyReplayable: true, earlierBreaks: 0 });
-      const reason = failed.wasSent ? "UpstreamFailed" : "UpstreamUnreachable";
-      return failure(
-        reason,
-        code === "" ? message : `${message} (${code})`,
-        again && !failed.wasSent,
-      );
+      const reason = isUnsendable(code)
+        ? "Unsendable"
+        : wasSent
+          ? "UpstreamFailed"
+          : "UpstreamUnreachable";
+      const why = code === "" ? message : `${message} (${code})`;
+      return failure(reason, why, wasSent, again && !wasSent);
     },
   };
   const attempt = new Attempt(
@@ -77,13 +79,14 @@ export function attemptOnce(
       headers: ["host", host, ...headers, "content-length", String(body.length)],
       body,
       limits: { totalMs: leftMs },
+      onSent,
     },
     receiver,
     clock,
   );
   const abort = () => {
     attempt.abort();
-    failure("Cancelled", "it was cancelled");
+    failure("Cancelled", "it was cancelled", attempt.wasSent);
   };
   signal?.addEventListener("abort", abort, { once: true });
   attempt.send();

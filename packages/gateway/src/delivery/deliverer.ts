@@ -17,7 +17,8 @@ import { type Seeker } from "../activation/waiting-line.ts";
 import { Backend } from "../attempt/backend.ts";
 import { addressesOfService, addressesOfSlice } from "../exposure/key-reach.ts";
 import { ServiceTargets } from "../exposure/service-targets.ts";
-import { serviceOfAnySlice } from "../routing/endpoints.ts";
+import { reasonHeader } from "../http/error-response.ts";
+import { isGatewaySlice, serviceOfAnySlice } from "../routing/endpoints.ts";
 import { defaultSettings } from "../settings.ts";
 import { attemptOnce, type Outcome } from "./attempt-once.ts";
 
@@ -37,6 +38,8 @@ export interface DeliveryRequest {
   /** The rest of a response is cut off. */
   maxResponseBytes: number;
   signal?: AbortSignal | undefined;
+  /** Called when the request is written to a Pod's connection; not where a gateway is between, which has yet to find one. */
+  onSent?: () => void;
 }
 
 export interface DeliveryResponse {
@@ -52,9 +55,21 @@ export interface DeliveryFailure {
   /** UpperCamelCase. */
   reason: string;
   message: string;
+  /** The request was written to a connection: it may have been handled. */
+  wasSent: boolean;
 }
 
 export type DeliveryResult = DeliveryResponse | DeliveryFailure;
+
+/**
+ * Whether a try counts: it has reached somebody, or its request is one that can never be sent. All others say nothing about the
+ * receiver, only that it could not be reached at that moment.
+ */
+export const hasReached = (result: DeliveryResult): boolean =>
+  "status" in result || result.wasSent || neverSent.has(result.reason);
+
+/** Faults of the request itself. */
+const neverSent = new Set(["Unsendable", "AddressRefused"]);
 
 export interface DelivererOptions {
   client: KubeClient;
@@ -139,6 +154,7 @@ export class Deliverer {
       return {
         reason: "ServiceNotFound",
         message: `Service ${namespace}/${name} does not exist, or has no port ${port}`,
+        wasSent: false,
       };
     const seeker: Seeker = { arrivedAt: this.#clock.now(), firstFailureAt: 0 };
     const until = seeker.arrivedAt + timeoutMs;
@@ -148,12 +164,17 @@ export class Deliverer {
       const leftMs = until - this.#clock.now();
       if (leftMs <= 0 || request.signal?.aborted === true) {
         destination.release(place);
-        return { reason: "Timeout", message: `no response within ${timeoutMs / 1000} s` };
+        return unsent({ reason: "Timeout", message: `no Pod within ${timeoutMs / 1000} s` });
       }
-      const outcome: Outcome = await attemptOnce(place, request, leftMs, this.#clock).finally(() =>
-        destination.release(place),
-      );
-      if (!("mayRetry" in outcome)) return outcome;
+      const onSent = this.#isOfGateway(request) ? undefined : request.onSent;
+      const outcome: Outcome = await attemptOnce(
+        place,
+        request,
+        leftMs,
+        this.#clock,
+        onSent,
+      ).finally(() => destination.release(place));
+      if (!("mayRetry" in outcome)) return this.#unlessOfGateway(outcome, request);
       seeker.firstFailureAt ||= this.#clock.now();
       place.suspect();
       if (!outcome.mayRetry || tries >= maxTries) return outcome;
@@ -162,16 +183,51 @@ export class Deliverer {
 
   async #waitFor(destination: Destination, seeker: Seeker): Promise<Backend | DeliveryFailure> {
     const full = destination.enter(seeker, 0);
-    if (full) return failureOf(full);
+    if (full) return unsent(full);
     const place = await destination.wait(seeker);
     if (place instanceof Backend) return place;
-    if (place && place !== "moved") return failureOf(place);
-    return { reason: "NoReadyEndpoint", message: `${destination.policy.name} has changed` };
+    if (place && place !== "moved") return unsent(place);
+    return unsent({ reason: "NoReadyEndpoint", message: `${destination.policy.name} has changed` });
+  }
+
+  #isOfGateway({ namespace, name }: DeliveryRequest): boolean {
+    return this.#slices.byIndex("service", `${namespace}/${name}`).some(isGatewaySlice);
+  }
+
+  /** What is served on demand is reached by the gateway, which answers in its own name where no Pod has had the request. */
+  #unlessOfGateway(response: DeliveryResponse, request: DeliveryRequest): DeliveryResult {
+    const reason = response.headers[reasonHeader];
+    if (reason === undefined || !isRefusal(response.status) || reachedReasons.has(reason))
+      return response;
+    // From a Pod, it would be the Function's own.
+    if (!this.#isOfGateway(request)) return response;
+    return unsent({ reason, message: messageIn(response) });
   }
 }
 
-/** Its status is for clients of the gateway: no Pod has sent it. */
-const failureOf = ({ reason, message }: DeliveryFailure): DeliveryFailure => ({ reason, message });
+/** It is asked for later again; other statuses of the gateway's own say no for good. */
+const isRefusal = (status: number): boolean => status === 429 || status >= 500;
+/** Of the gateway's responses, those to requests that a Pod has had. */
+const reachedReasons = new Set(["UpstreamFailed", "UpstreamTimeout", "UpstreamHeadersTooLarge"]);
+
+/** As text, or as JSON where the request's headers ask for that. */
+function messageIn({ body, headers, status }: DeliveryResponse): string {
+  const text = body.toString("utf8").trim();
+  if (!(headers["content-type"] ?? "").includes("json")) return text || `HTTP ${status}`;
+  try {
+    const { message } = JSON.parse(text) as { message?: unknown };
+    return typeof message === "string" ? message : text;
+  } catch {
+    return text;
+  }
+}
+
+/** A status of the gateway's is for its clients: no Pod has sent it. */
+const unsent = ({ reason, message }: { reason: string; message: string }): DeliveryFailure => ({
+  reason,
+  message,
+  wasSent: false,
+});
 
 function withoutRefused(slice: EndpointSlice): EndpointSlice {
   const endpoints = (slice.endpoints ?? []).filter(({ addresses }) =>

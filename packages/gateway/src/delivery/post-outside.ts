@@ -32,7 +32,8 @@ export function postOutside({
       ? { allowPrivate, allowLoopback: true }
       : { allowPrivate, problemOf: addressProblem },
   );
-  const failed = (reason: string, message: string) => resolve({ reason, message });
+  let wasSent = false;
+  const failed = (reason: string, message: string) => resolve({ reason, message, wasSent });
   try {
     const target = new URL(url);
     const port = portOf(target);
@@ -49,6 +50,10 @@ export function postOutside({
       lookup: guard.lookup(port),
       maxHeaderSize: 16 * 1024,
       signal: AbortSignal.timeout(timeoutMs),
+    });
+    request.on("socket", (socket) => {
+      const isOpen = target.protocol === "https:" ? "secureConnect" : "connect";
+      socket.once(isOpen, () => (wasSent = true));
     });
     request.on("error", (error: NodeJS.ErrnoException) => {
       if (error instanceof AddressRefusedError) return failed("AddressRefused", error.message);

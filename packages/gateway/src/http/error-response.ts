@@ -4,6 +4,9 @@ import { printable } from "./printable.ts";
 import { type ClientRequest, type ClientResponse } from "./client-side.ts";
 import { requestIdHeader } from "./request-id.ts";
 
+/** Why the gateway answers in its own name. */
+export const reasonHeader = "x-spry-reason";
+
 /** A response of the gateway's own, in place of the Function's. */
 export interface ErrorResponse {
   status: number;
@@ -36,7 +39,7 @@ export function sendErrorResponse(
       ? pageHeaders
       : { "content-type": json ? "application/json" : "text/plain; charset=utf-8" }),
     "content-length": Buffer.byteLength(body),
-    "x-spry-reason": headerSafe(reason),
+    [reasonHeader]: headerSafe(reason),
     "cache-control": "no-store",
     // The rest of a request's body is not worth reading.
     ...(request.complete ? {} : { connection: "close" }),

@@ -30,8 +30,16 @@ export interface WaitingCall {
 export interface CallAcceptor {
   /** Responds with 202, or with why not. */
   accept(call: WaitingCall): Promise<void>;
-  /** Responds with state and result of the call with this id, at a path below `callsPath`. */
-  report(id: string, request: ClientRequest, response: ClientResponse): Promise<void>;
+  /**
+   * Responds with state and result of the call with this id, at a path below `callsPath`; `isPublic`: others than this machine's
+   * programs read it.
+   */
+  report(
+    id: string,
+    request: ClientRequest,
+    response: ClientResponse,
+    isPublic: boolean,
+  ): Promise<void>;
 }
 
 /** On each host of a Function, and on the gateway's own. */
@@ -88,7 +96,8 @@ export async function passOn(
   const { request, response } = passage;
   if (passage.path.startsWith(callsPath)) {
     const id = passage.path.slice(callsPath.length).split("?")[0] ?? "";
-    await acceptor.report(id, request, response);
+    const isPublic = passage.isPublic || passage.exposed !== undefined;
+    await acceptor.report(id, request, response, isPublic);
     return undefined;
   }
   if (passage.key === "" && !passage.exposed) return unknownHost(passage.host);

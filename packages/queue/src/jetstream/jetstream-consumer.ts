@@ -10,8 +10,10 @@ import {
   type Message,
   type QueueLimits,
   type ReplayFrom,
+  type TryOptions,
   type Verdict,
 } from "../queue.ts";
+import { expired } from "../expired.ts";
 import { type Shares } from "../shares.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { deliveryOf, nak } from "./acknowledgement.ts";
@@ -20,11 +22,14 @@ import { type Lease, rowBytes } from "./lease.ts";
 import { Order } from "./order.ts";
 import { type Link, type Publishing } from "./publishing.ts";
 import { Puller } from "./puller.ts";
+import { type Records } from "./records.ts";
 import { type ServerConsumer } from "./server-consumer.ts";
+import { Tries } from "./tries.ts";
 
 export interface ConsumerDeps {
   link: Link;
   publishing: Publishing;
+  records: Records;
   limits: QueueLimits;
   /** Of what is handed out. */
   shares: Shares;
@@ -41,6 +46,19 @@ const asideMs = 30_000;
 const ticksOfDone = 6;
 const settlePauseMs = 20;
 const settleTries = 25;
+/** Longer than the server keeps a message. */
+const triesGraceMs = 48 * 3_600_000;
+
+/** What this process knows of a message that comes back. */
+interface Earlier {
+  /** 0: it has not been handed out yet. */
+  firstAt: number;
+  failures: number;
+  /** It is not handed out before, by `performance.now()`. */
+  until?: number;
+}
+
+const notYet: Earlier = { firstAt: 0, failures: 0 };
 
 /** A consumer of JetStream, from which this process takes. */
 export class JetStreamConsumer implements Consumer {
@@ -48,14 +66,17 @@ export class JetStreamConsumer implements Consumer {
   readonly #deps: ConsumerDeps;
   readonly #server: ServerConsumer;
   readonly #letters: DeadLetters;
+  readonly #tries: Tries;
   readonly #puller: Puller;
   #options: ConsumerOptions;
   /** By position: everything that the server counts as handed out to this process. */
   readonly #leases = new Map<number, Lease>();
   readonly #order = new Order<Lease>();
   #ready: Lease[] = [];
-  /** When those that the server keeps for their next attempt were handed out first. */
-  readonly #retrying = new Map<number, number>();
+  /** Those that the server keeps for their next attempt. */
+  readonly #retrying = new Map<number, Earlier>();
+  /** Those whose failures are being looked up, with what an acknowledgement is sent to. */
+  readonly #recalling = new Map<number, Msg>();
   /** Of an earlier process, and not handed out again yet: nothing may overtake them where there is an order. */
   #expected = 0;
   #early: { lease: Lease; order: string }[] = [];
@@ -82,6 +103,8 @@ export class JetStreamConsumer implements Consumer {
     this.#server = server;
     this.#deps = deps;
     this.#letters = new DeadLetters(deps.link, deps.publishing, name);
+    const { records, publishing, limits } = deps;
+    this.#tries = new Tries(records, publishing, name, limits.maxAgeMs + triesGraceMs);
     this.#puller = new Puller(deps.link.connection, server.nextSubject, (message) =>
       this.#receive(message),
     );
@@ -133,14 +156,15 @@ export class JetStreamConsumer implements Consumer {
 
   #handOut(lease: Lease): Delivery {
     lease.state = "out";
-    const { message, attempt, firstAt } = lease;
+    const { message, attempt, failures, firstAt } = lease;
     return {
       message,
       attempt,
+      failures,
       firstAt,
       ack: () => this.#ack(lease),
-      retry: (afterMs) => this.#retry(lease, afterMs),
-      bury: (why) => this.#bury(lease, why),
+      retry: (afterMs, options) => this.#retry(lease, afterMs, options),
+      bury: (why, options) => this.#bury(lease, why, options),
     };
   }
 
@@ -155,15 +179,52 @@ export class JetStreamConsumer implements Consumer {
     }
     if (this.#done.has(position) || this.#doneBefore.has(position))
       return this.#send(reply, "+ACK");
-    const firstAt = this.#retrying.get(position) ?? (deliveryCount > 1 ? at : Date.now());
+    const earlier = this.#retrying.get(position);
+    // An earlier process has had it: how it fared there is written down.
+    if (!earlier && deliveryCount > 1) return this.#recall(raw, position, at);
+    this.#use(raw, earlier ?? notYet);
+  }
+
+  #recall(raw: Msg, position: number, at: number): void {
+    const isAlready = this.#recalling.has(position);
+    this.#recalling.set(position, raw);
+    if (isAlready) return;
+    const recalled = this.#recalled(position, at).finally(() => this.#pending.delete(recalled));
+    this.#pending.add(recalled);
+  }
+
+  async #recalled(position: number, at: number): Promise<void> {
+    try {
+      const failures = await this.#tries.get(position);
+      const latest = this.#recalling.get(position);
+      this.#recalling.delete(position);
+      // Otherwise the consumer has begun again, and gets it once more.
+      if (latest && !this.#isClosed) this.#use(latest, { firstAt: at, failures });
+    } catch (error) {
+      this.#deps.log.warn(
+        { consumer: this.name, error: messageOf(error) },
+        "looking up a message's failures, trying again",
+      );
+      const latest = this.#recalling.get(position);
+      this.#recalling.delete(position);
+      if (latest) this.#send(latest.reply ?? "", nak(1_000));
+    }
+  }
+
+  #use(raw: Msg, { firstAt, failures, until }: Earlier): void {
+    const { reply = "" } = raw;
+    const { position, at, deliveryCount } = deliveryOf(reply);
     this.#retrying.delete(position);
     const isPrivate = raw.subject === this.#deps.link.names.private(this.name);
     const message = decode(raw.data, position, at)?.message;
     if (!message || !this.#wants(message, isPrivate, position, reply)) return;
     const { notBefore = 0 } = message;
-    const wait = notBefore - Date.now();
+    // The machine's clock is looked at once: it may be set while the message waits. Nothing waits for longer than it was to.
+    const now = performance.now();
+    const wait =
+      until === undefined ? Math.min(notBefore - Date.now(), notBefore - at) : until - now;
     if (wait > 0) {
-      this.#retrying.set(position, 0);
+      this.#retrying.set(position, { ...notYet, until: now + wait });
       return this.#send(reply, nak(wait));
     }
     // The server handed it out before its time, and learns now when to do it again.
@@ -174,6 +235,7 @@ export class JetStreamConsumer implements Consumer {
     const lease: Lease = {
       message,
       attempt,
+      failures,
       reply,
       order,
       bytes,
@@ -183,7 +245,7 @@ export class JetStreamConsumer implements Consumer {
     this.#leases.set(position, lease);
     this.#deps.shares.add(this.owner, bytes);
     const { maxAgeMs } = this.#deps.limits;
-    if (at < Date.now() - maxAgeMs) return this.expire(lease);
+    if (Math.max(at, notBefore) < Date.now() - maxAgeMs) return this.expire(lease);
     if (order === undefined) return this.#isReady(lease);
     if (this.#expected > 0) {
       this.#early.push({ lease, order });
@@ -195,8 +257,7 @@ export class JetStreamConsumer implements Consumer {
 
   /** Undelivered for longer than messages are kept. */
   expire(lease: Lease): void {
-    const seconds = this.#deps.limits.maxAgeMs / 1_000;
-    this.#bury(lease, { reason: "Expired", message: `not delivered within ${seconds} s` }, 1);
+    this.#bury(lease, expired(lease.failures, this.#deps.limits.maxAgeMs), { counts: false });
   }
 
   #wants(message: Message, isPrivate: boolean, position: number, reply: string): boolean {
@@ -213,7 +274,7 @@ export class JetStreamConsumer implements Consumer {
         { consumer: this.name, error: messageOf(error) },
         "a consumer of the queue failed and is paused",
       );
-      this.#retrying.set(position, 0);
+      this.#retrying.set(position, notYet);
       this.#send(reply, nak(asideMs));
       return false;
     }
@@ -245,46 +306,75 @@ export class JetStreamConsumer implements Consumer {
     if (!this.#take(lease)) return;
     this.#done.add(lease.message.position);
     this.#send(lease.reply, "+ACK");
+    this.#forgetTries(lease);
     this.#release(lease);
   }
 
-  #retry(lease: Lease, afterMs: number): void {
+  #retry(lease: Lease, afterMs: number, { counts = true }: TryOptions = {}): void {
     if (!this.#isHere(lease)) return;
-    if (lease.order !== undefined) return this.#retryHere(lease, afterMs);
+    const failures = lease.failures + (counts ? 1 : 0);
+    const noted = counts ? this.#noteTries(lease, failures) : undefined;
+    if (lease.order !== undefined) return this.#retryHere(lease, failures, afterMs);
     this.#take(lease);
-    this.#retrying.set(lease.message.position, lease.firstAt);
-    this.#send(lease.reply, nak(afterMs));
+    this.#retrying.set(lease.message.position, { firstAt: lease.firstAt, failures });
+    const giveBack = () => this.#send(lease.reply, nak(afterMs));
+    // Once it is written down: the next process must not count less.
+    if (noted) void noted.then(giveBack);
+    else giveBack();
+  }
+
+  /** Never rejects: what could not be written is counted by this process alone. */
+  #noteTries({ message }: Lease, failures: number): Promise<void> {
+    const noted = this.#tries
+      .set(message.position, failures)
+      .catch((error: unknown) =>
+        this.#deps.log.warn(
+          { consumer: this.name, error: messageOf(error) },
+          "noting a message's failure",
+        ),
+      )
+      .finally(() => this.#pending.delete(noted));
+    this.#pending.add(noted);
+    return noted;
+  }
+
+  #forgetTries({ message, failures }: Lease): void {
+    if (failures > 0) this.#tries.remove(message.position).catch(() => {});
   }
 
   /** Where there is an order, it keeps its place: what follows it is in this process, too. */
-  #retryHere(lease: Lease, afterMs: number): void {
+  #retryHere(lease: Lease, failures: number, afterMs: number): void {
     lease.state = "waiting";
-    const again = { ...lease, attempt: lease.attempt + 1 };
+    const again = { ...lease, attempt: lease.attempt + 1, failures };
     this.#leases.set(lease.message.position, again);
     setTimeout(() => {
       if (this.#isHere(again)) this.#isReady(again);
     }, afterMs).unref();
   }
 
-  #bury(lease: Lease, why: Verdict, attemptsLess = 0): void {
+  #bury(lease: Lease, why: Verdict, { counts = true }: TryOptions = {}): void {
     if (!this.#take(lease)) return;
-    const position = lease.message.position;
-    const buried = this.#letters
-      .add(lease.message, lease.attempt - attemptsLess, why)
-      .then(() => this.#send(lease.reply, "+ACK"))
-      .catch((error: unknown) => {
-        this.#deps.log.warn(
-          { consumer: this.name, error: messageOf(error) },
-          "keeping a dead letter, trying again",
-        );
-        this.#retrying.set(position, lease.firstAt);
-        this.#send(lease.reply, nak(1_000));
-      })
-      .finally(() => {
-        this.#pending.delete(buried);
-        this.#release(lease);
-      });
+    const buried = this.#buried(lease, why, counts).finally(() => {
+      this.#pending.delete(buried);
+      this.#release(lease);
+    });
     this.#pending.add(buried);
+  }
+
+  async #buried(lease: Lease, why: Verdict, counts: boolean): Promise<void> {
+    const { message, firstAt, failures } = lease;
+    try {
+      await this.#letters.add(message, failures + (counts ? 1 : 0), why);
+      this.#send(lease.reply, "+ACK");
+      this.#forgetTries(lease);
+    } catch (error) {
+      this.#deps.log.warn(
+        { consumer: this.name, error: messageOf(error) },
+        "keeping a dead letter, trying again",
+      );
+      this.#retrying.set(message.position, { firstAt, failures });
+      this.#send(lease.reply, nak(1_000));
+    }
   }
 
   #isHere(lease: Lease): boolean {
@@ -355,6 +445,7 @@ export class JetStreamConsumer implements Consumer {
   /** What is handed out at present is handed out again, if it comes after that place: those answers no longer count. */
   async replay(from: ReplayFrom): Promise<void> {
     await this.#settled();
+    await this.#tries.removeAll();
     await this.#server.startAgain(from, this.#options);
   }
 
@@ -366,6 +457,7 @@ export class JetStreamConsumer implements Consumer {
     this.#expected = 0;
     this.#order.clear();
     this.#retrying.clear();
+    this.#recalling.clear();
     this.#done.clear();
     this.#doneBefore.clear();
   }

@@ -48,7 +48,8 @@ export class JetStreamQueue implements Queue {
     this.#records = new Records(link);
     const shares = new Shares(limits.maxLeasedBytes);
     const publishing = this.#publishing;
-    this.#deps = { link, publishing, limits, shares, freed: () => this.#freed(), log };
+    const records = this.#records;
+    this.#deps = { link, publishing, records, limits, shares, freed: () => this.#freed(), log };
     const consumers = this.#consumers;
     this.#upkeep = () => upkeep({ link, limits, consumers, log });
     this.#timers = [
@@ -139,6 +140,7 @@ export class JetStreamQueue implements Queue {
       await this.#consumers.get(name)?.close(false);
       this.#consumers.delete(name);
       await this.#server(name).remove();
+      await this.#records.removeAll(`tries/${name}`);
     });
   }
 

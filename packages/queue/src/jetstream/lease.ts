@@ -4,6 +4,7 @@ import { type Message } from "../queue.ts";
 export interface Lease {
   readonly message: Message;
   readonly attempt: number;
+  readonly failures: number;
   readonly firstAt: number;
   /** What an acknowledgement is sent to; the newest one, where the server has handed it out again. */
   reply: string;

@@ -37,6 +37,10 @@ const maxBatches = 20;
 /** The server's own limit of one batch. */
 const maxOfBatch = 1_000;
 const attemptMs = 3_000;
+/** A shorter delay makes no difference to how long a message is kept. */
+const delayedFromSeconds = 3_600;
+/** After that: as long as the stream keeps other messages. */
+const delayedLifeSeconds = 8 * 86_400;
 /** Through the election of another leader; then the caller gets the error. */
 const patienceMs = 12_000;
 const pauseMs = 100;
@@ -65,7 +69,7 @@ export class Publishing {
         subject: names.message(message.subject),
         data: encode(message),
         id: names.id(message.key),
-        ttl: undefined,
+        ttl: lifeOf(message),
         replaces: undefined,
       })),
       ...records.map((record) => recordEntry(record, names)),
@@ -153,8 +157,11 @@ export class Publishing {
   }
 
   /** Looked up for each attempt: a write that replaces a value names the position of that value. */
-  async #headersOf({ ttl, replaces }: Entry): Promise<MsgHdrs> {
-    const own = ttl === undefined ? headers() : recordHeaders(ttl);
+  async #headersOf({ id, ttl, replaces }: Entry): Promise<MsgHdrs> {
+    const own = headers();
+    if (ttl !== undefined) own.set("Nats-TTL", ttl);
+    // The latest value of a record replaces the earlier ones; the stream's own age does not apply to it.
+    if (id === undefined) own.set("Nats-Rollup", "sub");
     if (replaces)
       own.set(
         "Nats-Expected-Last-Subject-Sequence",
@@ -183,8 +190,9 @@ type ApiError = ConstructorParameters<typeof JetStreamApiError>[0];
 interface Entry {
   subject: string;
   data: Uint8Array;
+  /** None: it is a record. */
   id: string | undefined;
-  /** Of a record: as `Nats-TTL`. */
+  /** As `Nats-TTL`; none: the stream's age applies. */
   ttl: string | undefined;
   /** A record that is written only in place of a certain value. */
   replaces: RecordWrite | undefined;
@@ -192,6 +200,12 @@ interface Entry {
 
 class DuplicateError extends Error {
   override readonly name = "DuplicateError";
+}
+
+/** The stream's age counts from the acceptance: what is not to be handed out for days is kept for so much longer. */
+function lifeOf({ notBefore = 0 }: NewMessage): string | undefined {
+  const seconds = Math.ceil((notBefore - Date.now()) / 1_000);
+  return seconds < delayedFromSeconds ? undefined : `${seconds + delayedLifeSeconds}s`;
 }
 
 function recordEntry(record: RecordWrite, names: Names): Entry {
@@ -205,14 +219,6 @@ function recordEntry(record: RecordWrite, names: Names): Entry {
     ttl: expiresAt === undefined ? "never" : `${seconds}s`,
     replaces: record.replaces === undefined ? undefined : record,
   };
-}
-
-/** The latest value of a record replaces the earlier ones; the stream's own age does not apply to it. */
-function recordHeaders(ttl: string): MsgHdrs {
-  const own = headers();
-  own.set("Nats-Rollup", "sub");
-  own.set("Nats-TTL", ttl);
-  return own;
 }
 
 /** Repeats what has failed for a reason that passes: an election, a lost connection. */

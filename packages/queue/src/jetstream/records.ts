@@ -43,6 +43,12 @@ export class Records {
     await manager.streams.purge(names.stream, { filter: names.record(bucket, key) });
   }
 
+  /** Of a bucket. */
+  async removeAll(bucket: string): Promise<void> {
+    const { manager, names } = this.#link;
+    await manager.streams.purge(names.stream, { filter: names.records(bucket) });
+  }
+
   /** Takes the names of all keys of the bucket each time. */
   async list(
     bucket: string,

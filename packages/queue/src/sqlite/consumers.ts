@@ -10,6 +10,7 @@ export interface StoredConsumer extends Reading {
   text: string;
   filter: Filter | undefined;
   orderBy: string | undefined;
+  deadlineMs: number | undefined;
   cursor: number;
   owner: string;
   /** Messages up to here were there before it. */
@@ -127,7 +128,7 @@ function created(id: number, name: string, text: string, cursor: number): Stored
 
 function optionsOf(id: number, name: string, text: string) {
   const options = JSON.parse(text) as WireOptions & { since?: number };
-  const { subjects, filter, orderBy, owner = name, since = 0 } = options;
+  const { subjects, filter, orderBy, deadlineMs, owner = name, since = 0 } = options;
   return {
     since,
     id,
@@ -138,5 +139,6 @@ function optionsOf(id: number, name: string, text: string) {
     hashes: subjects === "all" ? [] : [...new Set(subjects.map(hashOf))],
     filter: filter === undefined ? undefined : (JSON.parse(filter) as Filter),
     orderBy,
+    deadlineMs,
   };
 }

@@ -59,14 +59,21 @@ export class DeadLetters {
     }
   }
 
-  /** One that is not pending changes nothing. */
-  bury(consumer: StoredConsumer, position: number, why: Verdict, now: number): void {
+  /** One that is not pending changes nothing. `counts`: the try that has ended so is one of its failures. */
+  bury(
+    consumer: StoredConsumer,
+    position: number,
+    why: Verdict,
+    now: number,
+    counts: boolean,
+  ): void {
     const buried = this.#statements.get(
       `INSERT INTO dead (consumer, buried_at, attempts, reason, message, position, at, subject, key, attributes, body)
-       SELECT p.consumer, ?, p.attempts, ?, ?, m.position, m.at, m.subject, m.key, m.attributes, m.body
+       SELECT p.consumer, ?, p.failures + ?, ?, ?, m.position, m.at, m.subject, m.key, m.attributes, m.body
        FROM pending p JOIN messages m ON m.position = p.position WHERE p.consumer = ? AND p.position = ?
        RETURNING ${bytesOf} AS bytes`,
       now,
+      counts ? 1 : 0,
       why.reason.slice(0, 100),
       why.message.slice(0, maxWhyBytes),
       consumer.id,

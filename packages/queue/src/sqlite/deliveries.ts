@@ -56,12 +56,12 @@ export class Deliveries {
   /** Retries, what was not to be handed out before, and what has been released by an earlier one of its order. */
   #leaseDue(consumer: StoredConsumer, max: number, maxBytes: number, now: number) {
     const due = this.#statements.all(
-      `SELECT m.*, p.attempts, p.first_at FROM pending p JOIN messages m ON m.position = p.position
+      `SELECT m.*, p.attempts, p.failures, p.first_at FROM pending p JOIN messages m ON m.position = p.position
        WHERE p.consumer = ? AND p.state = ${waiting} AND p.due <= ? ORDER BY p.due, p.position LIMIT ?`,
       consumer.id,
       now,
       max,
-    ) as (MessageRow & { attempts: number; first_at: number })[];
+    ) as (MessageRow & { attempts: number; failures: number; first_at: number })[];
     let bytes = 0;
     // The first one always: otherwise one that is larger than what is left would wait for ever.
     const fitting = due.filter(({ body }, at) => (bytes += body.length) <= maxBytes || at === 0);
@@ -74,7 +74,8 @@ export class Deliveries {
         row.position,
       );
       this.#leases.handedOut(consumer, row.position, row.body.length);
-      return { ...storedOf(row), attempt: row.attempts + 1, firstAt };
+      const { attempts, failures } = row;
+      return { ...storedOf(row), attempt: attempts + 1, failures, firstAt };
     });
     return { deliveries, bytes };
   }

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { type Clock } from "@spry/kube";
 import { type QueueLimits } from "../queue.ts";
 import { isFull, messageOf, trouble } from "./failures.ts";
+import { clockJumps } from "./clock-jumps.ts";
 import { Maintenance } from "./maintenance.ts";
 import { type Reply, type Request } from "./protocol.ts";
 import { Seekers } from "./seekers.ts";
@@ -10,6 +11,7 @@ import { Transactions } from "./transactions.ts";
 
 /** What could not be done because of the disk is tried again after this. */
 const retryMs = 1_000;
+const leastBackMs = 1_000;
 
 /**
  * Everything that arrives together is one transaction with one sync of the disk. What no promise has been given for
@@ -24,6 +26,7 @@ export class Engine {
   readonly #limits: QueueLimits;
   readonly #clock: Clock;
   readonly #post: (replies: Reply[]) => void;
+  readonly #clockSetBy: () => number;
   #requests: Request[] = [];
   #isScheduled = false;
   #isClosed = false;
@@ -47,6 +50,10 @@ export class Engine {
     this.#limits = limits;
     this.#clock = clock;
     this.#post = post;
+    this.#clockSetBy = clockJumps(clock);
+    // It has been set back while nothing ran: by no less than this.
+    const backMs = (store.messages.latestAt() ?? 0) - clock.now();
+    if (backMs > leastBackMs) store.clockSetBack(backMs, clock.now());
   }
 
   receive(requests: readonly Request[]): void {
@@ -71,6 +78,7 @@ export class Engine {
     const isDurable = requests.some(({ op }) => durable.has(op));
     try {
       this.#transactions.whole(isDurable, () => {
+        this.#heedClock();
         for (const request of requests) {
           const error = this.#transactions.part(() => this.#do(request, replies));
           if (error && request.id !== 0)
@@ -87,6 +95,14 @@ export class Engine {
     if (closing) this.#close(closing.id);
     else if (this.#seekers.hasReady) this.#schedule();
     else this.#seekers.watchDue();
+  }
+
+  /** Forward, what waits is due the sooner. */
+  #heedClock(): void {
+    const byMs = this.#clockSetBy();
+    if (byMs >= 0) return;
+    this.#store.clockSetBack(-byMs, this.#clock.now());
+    this.#seekers.markAllReady();
   }
 
   /** Nothing of the transaction has happened. What promises nothing to anyone is tried again later. */
@@ -199,10 +215,10 @@ export class Engine {
         store.pending.ack(consumer, request.position);
         return this.#seekers.cameBack(consumer.id);
       case "retry":
-        store.pending.retry(consumer, request.position, now + request.afterMs);
+        store.pending.retry(consumer, request.position, now + request.afterMs, request.counts);
         return this.#seekers.cameBack(consumer.id);
       case "bury":
-        store.deadLetters.bury(consumer, request.position, request.why, now);
+        store.deadLetters.bury(consumer, request.position, request.why, now, request.counts);
         return this.#seekers.cameBack(consumer.id);
       case "consumerState":
         return reply(store.consumerState(consumer));

@@ -1,4 +1,5 @@
 import { type Clock } from "@spry/kube";
+import { expired } from "../expired.ts";
 import { type QueueLimits } from "../queue.ts";
 import { messageOf, trouble } from "./failures.ts";
 import { type Reply } from "./protocol.ts";
@@ -91,6 +92,7 @@ export class Maintenance {
       // Without it, each pass would read the whole log to find that all of it is young.
       const old = this.#store.messages.lastBefore(expiry);
       if (old !== undefined) handled += this.#expire(old, expiry, now);
+      handled += this.#endOverdue(now);
       const isTight = this.#excess() > 0;
       if (isTight && this.#look(now)) handled += maxRemoved;
       const done = retention.advanceCursors();
@@ -105,13 +107,29 @@ export class Maintenance {
   /** What was accepted before that time; nothing of it is behind `last`. */
   #expire(last: number, before: number, now: number): number {
     const { consumers, retention } = this.#store;
-    const message = `not delivered within ${this.#limits.maxAgeMs / 1000} s`;
-    const why = { reason: "Expired", message };
+    const whyOf = (failures: number) => expired(failures, this.#limits.maxAgeMs);
     let handled = 0;
     this.#forEachConsumer((id) => {
       const consumer = consumers.get(id);
       if (consumer)
-        handled += retention.expire(consumer, { last, before, limit: maxRemoved }, now, why);
+        handled += retention.expire(consumer, { last, before, limit: maxRemoved }, now, whyOf);
+    });
+    return handled;
+  }
+
+  /** What consumers with a deadline of their own have not handled by then. */
+  #endOverdue(now: number): number {
+    const { consumers, messages, retention } = this.#store;
+    let handled = 0;
+    this.#forEachConsumer((id) => {
+      const consumer = consumers.get(id);
+      const deadlineMs = consumer?.deadlineMs;
+      if (!consumer || deadlineMs === undefined) return;
+      const before = now - deadlineMs;
+      const last = messages.latestBefore(before);
+      if (last === undefined) return;
+      const whyOf = (failures: number) => expired(failures, deadlineMs, "DeadlineExceeded");
+      handled += retention.expire(consumer, { last, before, limit: maxRemoved }, now, whyOf);
     });
     return handled;
   }

@@ -176,6 +176,21 @@ export class Messages {
     return hashes.reduce((sum, each) => sum + count("subject_hash = ?", each), 0);
   }
 
+  /** What is not to be handed out before a time after `now` may be so earlier, by so many milliseconds. */
+  bringForward(ms: number, now: number): void {
+    this.#statements.run(
+      "UPDATE messages SET not_before = not_before - ? WHERE not_before > ?",
+      ms,
+      now,
+    );
+  }
+
+  /** When the latest message was accepted; undefined without any. */
+  latestAt(): number | undefined {
+    const row = this.#statements.get("SELECT max(at) AS at FROM messages") as { at: number | null };
+    return row.at ?? undefined;
+  }
+
   /** When the message of this position was accepted. */
   acceptedAt(position: number): number | undefined {
     const row = this.#statements.get("SELECT at FROM messages WHERE position = ?", position);
@@ -187,6 +202,15 @@ export class Messages {
     // Without the index, SQLite reads the log from its end, to its beginning if there is none.
     const row = this.#statements.get(
       "SELECT max(position) AS last FROM messages INDEXED BY messages_by_time WHERE at < ?",
+      time,
+    ) as { last: number | null };
+    return row.last ?? undefined;
+  }
+
+  /** The latest message that was accepted before this time, however many there are. */
+  latestBefore(time: number): number | undefined {
+    const row = this.#statements.get(
+      "SELECT max(position) AS last FROM messages WHERE at = (SELECT max(at) FROM messages WHERE at < ?)",
       time,
     ) as { last: number | null };
     return row.last ?? undefined;

@@ -8,6 +8,11 @@ import { type Statements } from "./statements.ts";
 
 const { waiting, leased, held } = pendingState;
 
+export interface LateRow {
+  position: number;
+  failures: number;
+}
+
 /** What consumers have looked at, and neither acknowledged nor buried: one row for each consumer and message. */
 export class Pending {
   readonly #statements: Statements;
@@ -67,7 +72,7 @@ export class Pending {
     const isLeased = state === leased;
     // A replay may come across one that is pending already.
     const { changes } = this.#statements.run(
-      "INSERT INTO pending VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+      `INSERT INTO pending VALUES (?, ?, ?, ?, ?, ?, ?, 0) ON CONFLICT DO NOTHING`,
       consumer.id,
       row.position,
       state,
@@ -77,7 +82,9 @@ export class Pending {
       order,
     );
     if (!changes && isHeld) consumer.held--;
-    return isLeased && changes ? { ...storedOf(row), attempt: 1, firstAt: now } : undefined;
+    return isLeased && changes
+      ? { ...storedOf(row), attempt: 1, failures: 0, firstAt: now }
+      : undefined;
   }
 
   /** A message of this consumer alone, which no cursor comes across. */
@@ -85,7 +92,7 @@ export class Pending {
     const known = JSON.parse(attributes) as Record<string, string>;
     const order = orderBy ? (attributeOf(known, orderBy) ?? null) : null;
     this.#statements.run(
-      "INSERT INTO pending VALUES (?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO pending VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
       id,
       position,
       waiting,
@@ -107,11 +114,12 @@ export class Pending {
     if (row?.order_key) this.#release(consumer, row.order_key);
   }
 
-  retry(consumer: StoredConsumer, position: number, due: number): void {
+  retry(consumer: StoredConsumer, position: number, due: number, counts: boolean): void {
     this.#leases.cameBack(consumer, position);
     this.#statements.run(
-      `UPDATE pending SET state = ${waiting}, due = ? WHERE consumer = ? AND position = ? AND state = ${leased}`,
+      `UPDATE pending SET state = ${waiting}, due = ?, failures = failures + ? WHERE consumer = ? AND position = ? AND state = ${leased}`,
       due,
+      counts ? 1 : 0,
       consumer.id,
       position,
     );
@@ -142,17 +150,25 @@ export class Pending {
     return row.due ?? undefined;
   }
 
-  /** Up to `limit` positions, none beyond `last`, of messages that were accepted before that time, and are not handed out. */
-  late({ id }: StoredConsumer, last: number, before: number, limit: number): number[] {
-    const rows = this.#statements.all(
-      `SELECT p.position FROM pending p CROSS JOIN messages m ON m.position = p.position
-       WHERE p.consumer = ? AND p.position <= ? AND p.state <> ${leased} AND +m.at < ? LIMIT ?`,
+  /** What is due after `now` is due earlier, by so many milliseconds. */
+  bringForward(ms: number, now: number): void {
+    this.#statements.run(
+      `UPDATE pending SET due = due - ? WHERE state <> ${leased} AND due > ?`,
+      ms,
+      now,
+    );
+  }
+
+  /** Up to `limit` messages, none beyond `last`, that could have been handed out before that time, and are not at present. */
+  late({ id }: StoredConsumer, last: number, before: number, limit: number): LateRow[] {
+    return this.#statements.all(
+      `SELECT p.position, p.failures FROM pending p CROSS JOIN messages m ON m.position = p.position
+       WHERE p.consumer = ? AND p.position <= ? AND p.state <> ${leased} AND max(+m.at, coalesce(m.not_before, 0)) < ? LIMIT ?`,
       id,
       last,
       before,
       limit,
-    ) as { position: number }[];
-    return rows.map(({ position }) => position);
+    ) as unknown as LateRow[];
   }
 
   /** How many there are, and the first position of them: infinite without any. */

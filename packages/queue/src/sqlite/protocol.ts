@@ -10,8 +10,8 @@ export type Operation =
   | { op: "next"; consumer: number; max: number }
   | { op: "cancelNext"; consumer: number }
   | { op: "ack"; consumer: number; position: number }
-  | { op: "retry"; consumer: number; position: number; afterMs: number }
-  | { op: "bury"; consumer: number; position: number; why: Verdict }
+  | { op: "retry"; consumer: number; position: number; afterMs: number; counts: boolean }
+  | { op: "bury"; consumer: number; position: number; why: Verdict; counts: boolean }
   | { op: "consumerState"; consumer: number }
   | {
       op: "replay";
@@ -52,6 +52,7 @@ export interface WireOptions {
   /** JSON of the filter; structured clones of deep objects are slower. */
   filter: string | undefined;
   orderBy: string | undefined;
+  deadlineMs?: number | undefined;
   from: "now" | "start";
   owner: string | undefined;
 }
@@ -63,6 +64,7 @@ export interface WireStored extends WireMessage {
 
 export interface WireDelivery extends WireStored {
   attempt: number;
+  failures: number;
   firstAt: number;
 }
 

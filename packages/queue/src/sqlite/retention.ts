@@ -32,19 +32,20 @@ export class Retention {
     consumer: StoredConsumer,
     { last, before, limit }: { last: number; before: number; limit: number },
     now: number,
-    why: Verdict,
+    whyOf: (failures: number) => Verdict,
   ): number {
     const late = this.#pending.late(consumer, last, before, limit);
-    for (const position of late) this.#deadLetters.bury(consumer, position, why, now);
+    for (const { position, failures } of late)
+      this.#deadLetters.bury(consumer, position, whyOf(failures), now, false);
     let count = late.length;
     while (count < limit) {
       const [row] = this.#messages.after(consumer, 1);
       if (!row || row.position > last || row.at >= before) break;
       consumer.cursor = row.position;
-      // A dead letter is made of what is pending. It is taken even where it was not to be handed out yet.
-      if (this.#pending.take(consumer, { ...row, not_before: null }, now))
-        this.#deadLetters.bury(consumer, row.position, why, now);
       count++;
+      // A dead letter is made of what is pending. One that is not to be handed out yet is not late; it is pending from here on.
+      if (this.#pending.take(consumer, row, now))
+        this.#deadLetters.bury(consumer, row.position, whyOf(0), now, false);
     }
     if (count > late.length) this.#consumers.saveCursor(consumer);
     return count;
@@ -116,7 +117,7 @@ export class Retention {
     if (!consumer || owners.length < 2 || largest.bytes <= sizes.total / owners.length) return 0;
     const wanted = Math.min(limit, Math.ceil(excess / average));
     const oldest = { last: this.#messages.head, before: Number.MAX_SAFE_INTEGER, limit: wanted };
-    return this.expire(consumer, oldest, now, why);
+    return this.expire(consumer, oldest, now, () => why);
   }
 
   /** Of what is in the log, in one pass over it. */

@@ -32,6 +32,7 @@ CREATE TABLE pending (
   attempts INTEGER NOT NULL,
   first_at INTEGER NOT NULL,
   order_key TEXT,
+  failures INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (consumer, position)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX pending_by_due ON pending (consumer, state, due);
@@ -60,7 +61,7 @@ CREATE TABLE records (
   PRIMARY KEY (bucket, key)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX records_by_expiry ON records (expires) WHERE expires IS NOT NULL;
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 `;
 
 /** What the first format had instead: an index of keys, in no order. */
@@ -68,6 +69,12 @@ const fromFirst = `
 DROP INDEX messages_by_key;
 CREATE INDEX messages_by_time ON messages (at, key_hash);
 PRAGMA user_version = 2;
+`;
+
+/** The second did not tell tries that count from others. */
+const fromSecond = `
+ALTER TABLE pending ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
+PRAGMA user_version = 3;
 `;
 
 /** Of rows in `pending`. */
@@ -92,8 +99,9 @@ export function prepare(database: DatabaseSync): void {
     user_version: number;
   };
   if (version === 0) database.exec(`BEGIN; ${tables} COMMIT;`);
-  else if (version === 1) database.exec(`BEGIN; ${fromFirst} COMMIT;`);
-  else if (version !== 2)
+  else if (version === 1) database.exec(`BEGIN; ${fromFirst} ${fromSecond} COMMIT;`);
+  else if (version === 2) database.exec(`BEGIN; ${fromSecond} COMMIT;`);
+  else if (version !== 3)
     throw new Error(`its format is ${version}, which a later version of Spry has written`);
   database.exec(
     `UPDATE pending SET state = ${pendingState.waiting}, due = 0 WHERE state = ${pendingState.leased}`,

@@ -1,4 +1,5 @@
 import { type Clock } from "@spry/kube";
+import { clockJumps } from "./clock-jumps.ts";
 import { type Lease } from "./deliveries.ts";
 import { trouble } from "./failures.ts";
 import { type Reply, type Request } from "./protocol.ts";
@@ -8,6 +9,9 @@ import { type Transactions } from "./transactions.ts";
 
 /** How long a consumer is left alone that cannot be served; a change of it is tried at once. */
 const asideMs = 30_000;
+
+/** Times are the machine's clock's: whether it has been set is looked at so often while something is waited for. */
+const lookMs = 1_000;
 
 /** A consumer's request for messages, which is answered when there are some. */
 type Seeker = Extract<Request, { op: "next" }>;
@@ -26,6 +30,7 @@ export class Seekers {
   /** Those whose owners have as much as they may have. */
   readonly #starved = new Set<number>();
   readonly #index = new SubjectIndex();
+  readonly #clockSetBy: () => number;
   #cancelDue = () => {};
 
   /** `again` asks for another pass, with these requests as part of it. */
@@ -41,6 +46,7 @@ export class Seekers {
     this.#clock = clock;
     this.#maxHeld = maxHeld;
     this.#again = again;
+    this.#clockSetBy = clockJumps(clock);
     this.consumersChanged();
   }
 
@@ -141,11 +147,17 @@ export class Seekers {
     let earliest = Number.POSITIVE_INFINITY;
     for (const at of this.#dueAt.values()) earliest = Math.min(earliest, at);
     if (!Number.isFinite(earliest)) return;
-    this.#cancelDue = this.#clock.after(Math.max(1, earliest - this.#clock.now()), () => {
+    const leftMs = earliest - this.#clock.now();
+    this.#cancelDue = this.#clock.after(Math.min(Math.max(1, leftMs), lookMs), () => {
       const now = this.#clock.now();
-      for (const [id, at] of this.#dueAt)
-        if (at <= now && this.#waiting.has(id)) this.#ready.add(id);
-      this.#again([]);
+      let isDue = this.#clockSetBy() !== 0;
+      for (const [id, at] of this.#dueAt) {
+        if (at > now) continue;
+        isDue = true;
+        if (this.#waiting.has(id)) this.#ready.add(id);
+      }
+      if (isDue) this.#again([]);
+      else this.watchDue();
     });
   }
 

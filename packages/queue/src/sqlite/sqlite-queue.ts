@@ -50,7 +50,7 @@ export class SqliteQueue implements Queue {
   }
 
   async consumer(name: string, options: ConsumerOptions): Promise<Consumer> {
-    const { subjects, filter, orderBy, from = "now", owner } = options;
+    const { subjects, filter, orderBy, deadlineMs, from = "now", owner } = options;
     const id = (await this.#ask({
       op: "consumer",
       name,
@@ -58,6 +58,7 @@ export class SqliteQueue implements Queue {
         subjects,
         filter: filter && JSON.stringify(filter),
         orderBy,
+        deadlineMs,
         from,
         owner,
       },
@@ -140,10 +141,13 @@ class SqliteConsumer implements Consumer {
     return {
       message: messageOfRow(row),
       attempt: row.attempt,
+      failures: row.failures,
       firstAt: row.firstAt,
       ack: () => say({ op: "ack", consumer, position }),
-      retry: (afterMs) => say({ op: "retry", consumer, position, afterMs }),
-      bury: (why: Verdict) => say({ op: "bury", consumer, position, why }),
+      retry: (afterMs, { counts = true } = {}) =>
+        say({ op: "retry", consumer, position, afterMs, counts }),
+      bury: (why: Verdict, { counts = true } = {}) =>
+        say({ op: "bury", consumer, position, why, counts }),
     };
   }
 

@@ -61,6 +61,12 @@ export class Store {
     return this.bytes - this.deadLetters.bytes;
   }
 
+  /** The machine's clock has been set back, to `now`: what waits goes on to wait for as long as it was to. `byMs` is positive. */
+  clockSetBack(byMs: number, now: number): void {
+    this.pending.bringForward(byMs, now);
+    this.messages.bringForward(byMs, now);
+  }
+
   removeConsumer(consumer: StoredConsumer): void {
     this.pending.removeOf(consumer);
     this.deadLetters.removeOf(consumer);

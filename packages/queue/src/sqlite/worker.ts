@@ -10,6 +10,7 @@ if (!port) throw new Error("this program runs as a thread");
 /** As `systemClock` of `@spry/kube`, whose other parts would only cost memory here. */
 const clock: Clock = {
   now: () => Date.now(),
+  elapsed: () => performance.now(),
   after(ms, callback) {
     const timer = setTimeout(callback, Math.min(ms, 0x7fff_ffff));
     timer.unref();

@@ -189,6 +189,49 @@ export function conformance(driver: Driver): void {
       await queue.close();
     });
 
+    test.each([undefined, "who"])(
+      "counts of a message's tries those that count, also after a crash (order by %s)",
+      async (orderBy) => {
+        const { queue, consumer } = await withConsumer({ orderBy });
+        await queue.append([message("a", "1", { attributes: { who: "x" } })]);
+        const seen: [number, number][] = [];
+        const next = async (from: Consumer) => {
+          const [delivery] = await take(from, 1);
+          if (delivery) seen.push([delivery.attempt, delivery.failures]);
+          return delivery;
+        };
+        (await next(consumer))?.retry(0, { counts: false });
+        (await next(consumer))?.retry(0, { counts: false });
+        (await next(consumer))?.retry(0);
+        (await next(consumer))?.retry(0, { counts: false });
+        await next(consumer);
+        expect(seen).toEqual([
+          [1, 0],
+          [2, 0],
+          [3, 0],
+          [4, 1],
+          [5, 1],
+        ]);
+        await consumer.state();
+        const after = await driver.reopen(queue);
+        const again = await after.consumer("c", { subjects: ["a"], orderBy });
+        const cut = await next(again);
+        // How often it was handed out is known to a server alone, which has not seen each.
+        expect([cut?.failures, (cut?.attempt ?? 0) > 1]).toEqual([1, true]);
+        cut?.retry(0);
+        const last = await next(again);
+        expect(last?.failures).toBe(2);
+        last?.bury({ reason: "Refused", message: "no" });
+        await expect.poll(() => again.deadLetters({ limit: 5 })).toMatchObject([{ attempts: 3 }]);
+        await again.redrive("all");
+        const redriven = await next(again);
+        expect([redriven?.failures, redriven?.message.key]).toEqual([0, "1"]);
+        redriven?.bury({ reason: "Refused", message: "no" }, { counts: false });
+        await expect.poll(() => again.deadLetters({ limit: 5 })).toMatchObject([{ attempts: 0 }]);
+        await after.close();
+      },
+    );
+
     test("passes over what its filter does not want", async () => {
       const { queue, consumer } = await withConsumer({
         filter: [{ prefix: { region: "eu-" } }, { not: { exact: { kind: "test" } } }],

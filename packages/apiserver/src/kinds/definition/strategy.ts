@@ -33,7 +33,7 @@ export const definitionStrategy: Strategy = {
       | undefined;
     const storage = spec.versions?.find((version) => version.storage)?.name;
     const stored = [...(before?.storedVersions ?? []), ...(storage === undefined ? [] : [storage])];
-    const clock = { now: () => Date.parse(now), after: () => () => {} };
+    const clock = { now: () => Date.parse(now), elapsed: () => 0, after: () => () => {} };
     const established = {
       type: "Established",
       status: "True",
