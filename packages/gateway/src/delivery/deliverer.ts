@@ -1,6 +1,5 @@
 import { withPorts } from "@spry/exposure";
 import {
-  addressKind,
   type Clock,
   type EndpointSlice,
   Informer,
@@ -17,7 +16,7 @@ import { type Seeker } from "../activation/waiting-line.ts";
 import { Backend } from "../attempt/backend.ts";
 import { addressesOfService, addressesOfSlice } from "../exposure/key-reach.ts";
 import { ServiceTargets } from "../exposure/service-targets.ts";
-import { serviceOfAnySlice } from "../routing/endpoints.ts";
+import { serviceOfAnySlice, withoutRefused } from "../routing/endpoints.ts";
 import { defaultSettings } from "../settings.ts";
 import { attemptOnce, type Outcome } from "./attempt-once.ts";
 
@@ -172,10 +171,3 @@ export class Deliverer {
 
 /** Its status is for clients of the gateway: no Pod has sent it. */
 const failureOf = ({ reason, message }: DeliveryFailure): DeliveryFailure => ({ reason, message });
-
-function withoutRefused(slice: EndpointSlice): EndpointSlice {
-  const endpoints = (slice.endpoints ?? []).filter(({ addresses }) =>
-    addresses.every((address) => ![undefined, "forbidden"].includes(addressKind(address))),
-  );
-  return { ...slice, endpoints };
-}

@@ -6,6 +6,7 @@ import {
   type KubeClient,
   type Logger,
   messageOf,
+  type OutboundGuard,
   type Pod,
   pullCredentials,
   resources,
@@ -42,6 +43,8 @@ export interface PodWorkerOptions {
   clock: Clock;
   log: Logger;
   place: Omit<PodPlace, "podIp">;
+  /** Which addresses the agent calls for this Pod. */
+  guard: OutboundGuard;
   recovered?: RecoveredPod | undefined;
   /** See `NodeOptions`. */
   drained?: ((pod: Pod, ip: string, signal: AbortSignal) => Promise<void>) | undefined;
@@ -106,9 +109,16 @@ export class PodWorker {
       return (await client.get(resources.namespaces, { name })).metadata.uid ?? "";
     };
     const from = { images, credentials, namespaceUid };
-    this.#pulls = new ImagePulls({ ...from, sandbox, clock, note, wake });
+    this.#pulls = new ImagePulls({ ...from, guard: options.guard, sandbox, clock, note, wake });
     const lastWords = (ip: string, how: string) => options.lastWords?.(this.#pod, ip, how);
-    this.#containers = new PodContainers(pod, { clock, wake, note, lastWords });
+    this.#containers = new PodContainers(pod, {
+      clock,
+      wake,
+      note,
+      lastWords,
+      // One in the machine's network can call it itself.
+      guard: pod.spec?.hostNetwork ? undefined : options.guard,
+    });
     for (const container of this.#containers)
       container.onUnhealthy((why, seconds) => this.#restart(container, why, seconds));
     const { phase, reason = "", message = "" } = pod.status ?? {};
