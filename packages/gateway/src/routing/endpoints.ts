@@ -17,8 +17,7 @@ export function serviceOfAnySlice(slice: EndpointSlice): ObjectKey[] {
 
 /** Without the addresses that are never called, whoever has written the slice: link-local ones, metadata of clouds, names. */
 export function withoutRefused(slice: EndpointSlice): EndpointSlice {
-  const isRefused = (address: string) =>
-    [undefined, "forbidden"].includes(addressKind(address) as "forbidden" | undefined);
+  const isRefused = (address: string) => [undefined, "forbidden"].includes(addressKind(address));
   const { endpoints } = slice;
   if (!endpoints?.some(({ addresses }) => addresses.some(isRefused))) return slice;
   return {

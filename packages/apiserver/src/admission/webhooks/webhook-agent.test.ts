@@ -128,7 +128,7 @@ test.each(["localhost", "127.0.0.1", "0x7f.1", "169.254.169.254"])(
     const place = { collection: "/services", namespace: "shop", name: "hook" };
     const metadata = { namespace: "shop", name: "hook" };
     const service = { kind: "Service", metadata, spec: { type: "ExternalName", externalName } };
-    await store.put(place, store.get(place), service as never);
+    await store.put(place, store.get(place), service);
     const connections = new WebhookConnections(store, systemClock);
     const before = received.length;
     for (const each of [port, 1]) {
