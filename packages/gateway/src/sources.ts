@@ -20,7 +20,7 @@ import {
 import { addressesOfSlice } from "./exposure/key-reach.ts";
 import { Callers } from "./inside/callers.ts";
 import { type InsideOptions } from "./inside/entrances.ts";
-import { serviceOfSlice } from "./routing/endpoints.ts";
+import { serviceOfSlice, withoutRefused } from "./routing/endpoints.ts";
 
 /** Routes must be current soon after the API server is back. */
 const maxRetryMs = 1_000;
@@ -47,6 +47,7 @@ export function startSources(
     slices: new Informer(client, resources.endpointSlices, {
       ...watching,
       indexes: { service: serviceOfSlice, address: addressesOfSlice },
+      transform: withoutRefused,
     }),
     functions: new Informer(client, functions, {
       ...optional,

@@ -1,6 +1,5 @@
 import { withPorts } from "@spry/exposure";
 import {
-  addressKind,
   type Clock,
   type EndpointSlice,
   Informer,
@@ -18,7 +17,7 @@ import { Backend } from "../attempt/backend.ts";
 import { addressesOfService, addressesOfSlice } from "../exposure/key-reach.ts";
 import { ServiceTargets } from "../exposure/service-targets.ts";
 import { reasonHeader } from "../http/error-response.ts";
-import { isGatewaySlice, serviceOfAnySlice } from "../routing/endpoints.ts";
+import { isGatewaySlice, serviceOfAnySlice, withoutRefused } from "../routing/endpoints.ts";
 import { defaultSettings } from "../settings.ts";
 import { attemptOnce, type Outcome } from "./attempt-once.ts";
 
@@ -228,10 +227,3 @@ const unsent = ({ reason, message }: { reason: string; message: string }): Deliv
   message,
   wasSent: false,
 });
-
-function withoutRefused(slice: EndpointSlice): EndpointSlice {
-  const endpoints = (slice.endpoints ?? []).filter(({ addresses }) =>
-    addresses.every((address) => ![undefined, "forbidden"].includes(addressKind(address))),
-  );
-  return { ...slice, endpoints };
-}

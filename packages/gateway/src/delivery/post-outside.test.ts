@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
 import { expect, test } from "vitest";
 import { postOutside } from "./post-outside.ts";
 
@@ -31,6 +32,16 @@ test.each([
   const result = await postOutside({ ...request, allowPrivate: false });
   expect(JSON.stringify(result)).toMatch(/"AddressRefused"|address \S+ is/);
   expect(result).not.toHaveProperty("status");
+});
+
+test("in a cluster, nothing is sent to an address that this machine has itself", async () => {
+  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  for (const { address } of own) {
+    const host = address.includes(":") ? `[${address.replace(/%.*/, "")}]` : address;
+    const request = { headers: {}, body: Buffer.alloc(0), timeoutMs: 1_000, allowPrivate: false };
+    const result = await postOutside({ ...request, url: `http://${host}:9/` });
+    expect(result).toMatchObject({ reason: "AddressRefused" });
+  }
 });
 
 test("a redirection is not followed: its status is the result", async () => {

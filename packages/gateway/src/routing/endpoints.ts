@@ -1,5 +1,5 @@
 import { gatewaySliceManager } from "@spry/function";
-import { type EndpointSlice, type ObjectKey } from "@spry/kube";
+import { addressKind, type EndpointSlice, type ObjectKey } from "@spry/kube";
 
 const serviceNameLabel = "kubernetes.io/service-name";
 const managedByLabel = "endpointslice.kubernetes.io/managed-by";
@@ -13,6 +13,17 @@ export function serviceOfSlice(slice: EndpointSlice): ObjectKey[] {
 export function serviceOfAnySlice(slice: EndpointSlice): ObjectKey[] {
   const name = slice.metadata.labels?.[serviceNameLabel];
   return name ? [`${slice.metadata.namespace}/${name}`] : [];
+}
+
+/** Without the addresses that are never called, whoever has written the slice: link-local ones, metadata of clouds, names. */
+export function withoutRefused(slice: EndpointSlice): EndpointSlice {
+  const isRefused = (address: string) => [undefined, "forbidden"].includes(addressKind(address));
+  const { endpoints } = slice;
+  if (!endpoints?.some(({ addresses }) => addresses.some(isRefused))) return slice;
+  return {
+    ...slice,
+    endpoints: endpoints.filter(({ addresses }) => !addresses.some(isRefused)),
+  };
 }
 
 /** Whether the slice leads callers to gateways (ADR 0018). Routing by it would go in circles. */

@@ -206,9 +206,10 @@ async function errorOf(answer: IncomingMessage, method: string, url: URL): Promi
   let code = "";
   let message = text.slice(0, 200).trim();
   try {
-    const body = JSON.parse(text) as { errors?: { code?: string; message?: string }[] };
-    code = String(body.errors?.[0]?.code ?? "");
-    message = String(body.errors?.[0]?.message ?? "");
+    const body = JSON.parse(text) as { errors?: { code?: unknown; message?: unknown }[] };
+    const [first] = body.errors ?? [];
+    code = textOf(first?.code);
+    message = textOf(first?.message);
   } catch {
     // Not the specification's JSON, a proxy's page for example: its own words are said above.
   }
@@ -220,6 +221,8 @@ async function errorOf(answer: IncomingMessage, method: string, url: URL): Promi
     retryAfterMs: retryAfterMs(answer.headers["retry-after"], Date.now()),
   });
 }
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 
 /** How long `Retry-After` asks to wait: seconds, or a moment (RFC 9110, section 10.2.3); undefined for anything else. */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {

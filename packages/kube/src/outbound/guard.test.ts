@@ -126,8 +126,9 @@ async function call(policy: Partial<OutboundPolicy>, host: string, ...answers: s
   const { port } = server.address() as AddressInfo;
   const lookup = ((_name, _options, callback) => {
     const all = answers.length > 1 ? answers.shift() : answers[0];
-    callback(null, (all ?? []).map((address) => ({ address, family: 4 })) as never);
-  }) as LookupFunction;
+    const found = (all ?? []).map((address) => ({ address, family: 4 }));
+    callback(null, found);
+  }) satisfies LookupFunction;
   const allowed = (policy.allowed ?? []).map((pair) => ({ ...pair, port }));
   const guard = new OutboundGuard({ allowPrivate: true, lookup, ...policy, allowed });
   const outcome = await new Promise<string>((resolve) => {

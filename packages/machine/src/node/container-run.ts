@@ -1,4 +1,11 @@
-import { type Clock, type Container, type ContainerStatus, messageOf, type Pod } from "@spry/kube";
+import {
+  type Clock,
+  type Container,
+  type ContainerStatus,
+  messageOf,
+  type OutboundGuard,
+  type Pod,
+} from "@spry/kube";
 import { type InputMode } from "../sandbox/container-input.ts";
 import {
   type ExitStatus,
@@ -47,6 +54,8 @@ export interface ContainerRunOptions {
   note: Note;
   /** Lines for the log of a container that has ended by an error; see `NodeOptions`. */
   lastWords?: ((ip: string, how: string) => Promise<string[]> | undefined) | undefined;
+  /** See `HttpGetTarget`. */
+  guard?: OutboundGuard | undefined;
 }
 
 const floodGraceSeconds = 1;
@@ -62,6 +71,7 @@ export class ContainerRun {
   readonly #wake: () => void;
   readonly #note: Note;
   readonly #lastWords: ContainerRunOptions["lastWords"];
+  readonly #guard: OutboundGuard | undefined;
   readonly #restarts = new Backoff();
   #state: ContainerState;
   #lastState: ContainerState = {};
@@ -94,6 +104,7 @@ export class ContainerRun {
     this.#wake = wake;
     this.#note = note;
     this.#lastWords = options.lastWords;
+    this.#guard = options.guard;
     this.#image = spec.image ?? "";
     this.#state = { waiting: { reason: options.reason } };
     if (known) this.#restore(known);
@@ -294,6 +305,7 @@ export class ContainerRun {
       {
         ip: sandbox.ip,
         container: this.spec,
+        guard: this.#guard,
         exec: (argv, options) => process.exec(argv, options),
       },
       {
@@ -389,7 +401,7 @@ export class ContainerRun {
     if (!hook || !process) return;
     void runHook(
       hook,
-      { ip: sandbox.ip, container: this.spec, process },
+      { ip: sandbox.ip, container: this.spec, process, guard: this.#guard },
       30_000,
       this.#clock,
     ).catch((error: unknown) => {
@@ -420,6 +432,7 @@ export class ContainerRun {
       ip,
       container: this.spec,
       process,
+      guard: this.#guard,
       clock: this.#clock,
       onHookFailed: (message: string) => this.#note("Warning", "FailedPreStopHook", message),
     };

@@ -1,4 +1,4 @@
-import { type Clock, type Container, messageOf } from "@spry/kube";
+import { type Clock, type Container, messageOf, type OutboundGuard } from "@spry/kube";
 import { type SandboxContainer } from "../sandbox/sandbox.ts";
 import { runHook } from "./lifecycle-hooks.ts";
 
@@ -9,6 +9,8 @@ export interface StopOptions {
   ip: string;
   container: Container;
   process: SandboxContainer;
+  /** See `HttpGetTarget`. */
+  guard: OutboundGuard | undefined;
   clock: Clock;
   onHookFailed: (message: string) => void;
 }
@@ -18,12 +20,12 @@ export interface StopOptions {
  * has been sent, not when the run has ended.
  */
 export async function endGracefully(options: StopOptions, graceMs: number): Promise<void> {
-  const { container, process, clock, ip, onHookFailed } = options;
+  const { container, process, guard, clock, ip, onHookFailed } = options;
   const hook = container.lifecycle?.preStop;
   let leftMs = graceMs;
   if (hook && graceMs > 0) {
     const begin = clock.now();
-    await runHook(hook, { ip, container, process }, graceMs, clock).catch((error: unknown) =>
+    await runHook(hook, { ip, container, process, guard }, graceMs, clock).catch((error: unknown) =>
       onHookFailed(`PreStopHook failed: ${messageOf(error)}`),
     );
     leftMs = Math.max(graceMs - (clock.now() - begin), leastGraceMs);

@@ -1,13 +1,15 @@
 import { type IncomingMessage, request as httpRequest } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIPv6 } from "node:net";
-import { type Container, type Probe } from "@spry/kube";
+import { type Container, type OutboundGuard, portOf as portOfUrl, type Probe } from "@spry/kube";
 
 export type HttpGetAction = NonNullable<Probe["httpGet"]>;
 
 export interface HttpGetTarget {
   ip: string;
   container: Container;
+  /** Which addresses a `host` may lead to that the author has chosen; undefined where the Pod itself has the machine's network. */
+  guard?: OutboundGuard | undefined;
 }
 
 /** As Go's HTTP client. */
@@ -30,9 +32,11 @@ export async function httpGet(
   const first = new URL(urlOf(action, target));
   const headers = headersOf(action, who);
   const signal = AbortSignal.timeout(timeoutMs);
+  // The Pod's own address is where it is asked by default.
+  const guard = (action.host ?? target.ip) === target.ip ? undefined : target.guard;
   let url = first;
   for (let hops = 0; hops < maxRedirects; hops++) {
-    const { statusCode = 0, headers: answered } = await get(url, headers, signal).catch(
+    const { statusCode = 0, headers: answered } = await get(url, headers, signal, guard).catch(
       (error: Error) => {
         const why = signal.aborted ? "context deadline exceeded" : error.message;
         throw new Error(`Get "${url.href}": ${why}`);
@@ -41,9 +45,7 @@ export async function httpGet(
     const { location } = answered;
     if (!redirects.has(statusCode) || !location) return statusCode;
     if (!URL.canParse(location, url.href))
-      throw new Error(
-        `Get "${url.href}": failed to parse Location header ${JSON.stringify(location)}`,
-      );
+      throw new Error(`Get "${url.href}": failed to parse Location header`);
     const next = new URL(location, url.href);
     const isNear = next.hostname === first.hostname && /^https?:$/.test(next.protocol);
     if (!isNear) return statusCode;
@@ -75,12 +77,17 @@ function get(
   url: URL,
   headers: Record<string, string[]>,
   signal: AbortSignal,
+  guard: OutboundGuard | undefined,
 ): Promise<IncomingMessage> {
+  const port = portOfUrl(url);
+  const refused = guard?.refusal(url.hostname, port);
+  if (refused) return Promise.reject(refused);
   const { host, ...others } = headers;
   const options = {
     headers: { ...others, ...(host && { host: host.at(-1) ?? "" }), connection: "close" },
     agent: false,
     signal,
+    ...(guard && { lookup: guard.lookup(port) }),
     // A probe asks whether the process answers, not who signed its certificate.
     rejectUnauthorized: false,
   };

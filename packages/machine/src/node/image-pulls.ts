@@ -1,5 +1,5 @@
 import { parseImageName } from "@spry/image";
-import { type Clock, messageOf, type PullCredentials } from "@spry/kube";
+import { type Clock, messageOf, type OutboundGuard, type PullCredentials } from "@spry/kube";
 import { MissingInterpreterError } from "../sandbox/python-interpreter.ts";
 import { type LocalImage, type Sandbox } from "../sandbox/sandbox.ts";
 import { Backoff } from "./backoff.ts";
@@ -20,6 +20,7 @@ export interface ImagePullsOptions {
   /** Uid of the Pod's namespace. */
   namespaceUid: () => Promise<string>;
   images: ImageStore;
+  guard?: OutboundGuard;
   sandbox: Sandbox;
   clock: Clock;
   note: (type: "Normal" | "Warning", reason: string, message: string) => void;
@@ -161,7 +162,7 @@ export class ImagePulls {
   }
 
   async #fetch(container: ContainerRun, namespaceUid: string): Promise<LocalImage | undefined> {
-    const { images, clock, note } = this.#options;
+    const { images, clock, note, guard } = this.#options;
     const { image: name = "" } = container.spec;
     const started = clock.now();
     try {
@@ -173,7 +174,7 @@ export class ImagePulls {
           "FailedToRetrieveImagePullSecret",
           `Unable to retrieve some image pull secrets (${credentials.missing.join(", ")}); attempting to pull the image may not succeed.`,
         );
-      const image = await images.pull(name, { namespaceUid, credentials });
+      const image = await images.pull(name, { namespaceUid, credentials, guard });
       const seconds = ((clock.now() - started) / 1000).toFixed(3);
       note("Normal", "Pulled", `Successfully pulled image "${name}" in ${seconds}s`);
       return image;

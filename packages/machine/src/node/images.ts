@@ -38,7 +38,7 @@ export interface ImageStoreOptions {
   /** Registry host in an image name → where to pull, and who the node is there for Pods without a login. */
   mirrors: Record<string, RegistryEndpoint>;
   /**
-   * Which addresses images are pulled from, unless a mirror has them: Pods' authors name registries. Default: all but loopback, the
+   * Which addresses images are pulled from, unless a mirror has them or a puller has its own guard. Default: all but loopback, the
    * machine's own, and those that are never called.
    */
   guard?: OutboundGuard;
@@ -72,6 +72,8 @@ export interface Puller {
   namespaceUid: string;
   /** By the Pod's Secrets. */
   credentials?: PullCredentials | undefined;
+  /** In place of the store's own. */
+  guard?: OutboundGuard | undefined;
 }
 
 /** Next to `config.json`: see file-list.ts. */
@@ -191,7 +193,7 @@ export class ImageStore {
   async #pullNamed(
     text: string,
     name: ImageName,
-    { namespaceUid, credentials }: Puller,
+    { namespaceUid, credentials, guard = this.#guard }: Puller,
   ): Promise<LocalImage> {
     const login = credentials?.find(name.host, name.repository);
     const mirror = this.#options.mirrors[name.host];
@@ -200,7 +202,7 @@ export class ImageStore {
       resolve: () => (mirror && login ? { url: mirror.url, ...login } : mirror),
       credentials: () => login,
       // The platform's own is on loopback, and leads nowhere else.
-      guard: mirror ? undefined : this.#guard,
+      guard: mirror ? undefined : guard,
     });
     const user = login ? namespaceUid : undefined;
     const resolved = await client.resolveImage(name);

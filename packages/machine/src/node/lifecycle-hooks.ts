@@ -1,4 +1,4 @@
-import { type Clock, type Container, sleep } from "@spry/kube";
+import { type Clock, type Container, type OutboundGuard, sleep } from "@spry/kube";
 import { type SandboxContainer } from "../sandbox/sandbox.ts";
 import { httpGet } from "./http-get-action.ts";
 
@@ -14,7 +14,13 @@ type Hook = NonNullable<NonNullable<Container["lifecycle"]>["preStop"]> & {
  */
 export async function runHook(
   hook: Hook,
-  target: { ip: string; container: Container; process: SandboxContainer },
+  target: {
+    ip: string;
+    container: Container;
+    process: SandboxContainer;
+    /** See `HttpGetTarget`. */
+    guard?: OutboundGuard | undefined;
+  },
   timeoutMs: number,
   clock: Clock,
 ): Promise<void> {

@@ -110,12 +110,10 @@ class NodeAgent implements MachineNode {
     this.#options = { clock: systemClock, log: silentLogger, measureDisk, ...options };
     const { client, name, clock, log, mirrors, pinned, dataDir, sandbox, apiServer } =
       this.#options;
-    const { allowedLoopback } = this.#options;
     const imagesDir = path.resolve(dataDir, "images");
     this.#images = new ImageStore({
       dir: imagesDir,
       mirrors,
-      guard: new OutboundGuard({ allowPrivate: true, allowed: allowedLoopback ?? [] }),
       pinned,
       keepsOwners: () => sandbox.keepsOwners,
       clock,
@@ -200,6 +198,20 @@ class NodeAgent implements MachineNode {
     return (this.#recovered ??= this.#options.sandbox.recover());
   }
 
+  /** What the agent calls for a Pod of this namespace: not the machine, and not another namespace's Pods. */
+  #guardOf(namespace: string): OutboundGuard {
+    const isOthers = ({ pod: { metadata, status } }: PodWorker, address: string) =>
+      status?.podIP === address && metadata.namespace !== namespace;
+    return new OutboundGuard({
+      allowPrivate: true,
+      allowed: this.#options.allowedLoopback ?? [],
+      problemOf: (address) =>
+        [...this.#workers.values()].some((worker) => isOthers(worker, address))
+          ? "is of a Pod of another namespace"
+          : undefined,
+    });
+  }
+
   #register(): Promise<void> {
     const { client, name, sandbox, clock } = this.#options;
     const facts = {
@@ -235,6 +247,7 @@ class NodeAgent implements MachineNode {
       client,
       sandbox,
       images: this.#images,
+      guard: this.#guardOf(pod.metadata.namespace ?? ""),
       events: this.#events,
       starts: this.#starts,
       clock,

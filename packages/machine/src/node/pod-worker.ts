@@ -6,6 +6,7 @@ import {
   type KubeClient,
   type Logger,
   messageOf,
+  type OutboundGuard,
   type Pod,
   pullCredentials,
   resources,
@@ -44,6 +45,8 @@ export interface PodWorkerOptions {
   clock: Clock;
   log: Logger;
   place: Omit<PodPlace, "podIp">;
+  /** Which addresses the agent calls for this Pod. */
+  guard: OutboundGuard;
   recovered?: RecoveredPod | undefined;
   /** See `NodeOptions`. */
   drained?: ((pod: Pod, ip: string, signal: AbortSignal) => Promise<void>) | undefined;
@@ -115,9 +118,17 @@ export class PodWorker {
     };
     const from = { images, credentials, namespaceUid };
     const during = <T>(work: () => Promise<T>) => this.#noted(work);
-    this.#pulls = new ImagePulls({ ...from, sandbox, clock, note, wake, during });
+    const { guard } = options;
+    this.#pulls = new ImagePulls({ ...from, guard, sandbox, clock, note, wake, during });
     const lastWords = (ip: string, how: string) => options.lastWords?.(this.#pod, ip, how);
-    this.#containers = new PodContainers(pod, { clock, wake, note, lastWords });
+    this.#containers = new PodContainers(pod, {
+      clock,
+      wake,
+      note,
+      lastWords,
+      // One in the machine's network can call it itself.
+      guard: pod.spec?.hostNetwork ? undefined : options.guard,
+    });
     for (const container of this.#containers)
       container.onUnhealthy((why, seconds) => this.#restart(container, why, seconds));
     const { phase, reason = "", message = "" } = pod.status ?? {};

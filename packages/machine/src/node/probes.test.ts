@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo } from "node:net";
-import { type Probe, systemClock } from "@spry/kube";
-import { expect, onTestFinished, test } from "vitest";
+import { OutboundGuard, type Probe, systemClock } from "@spry/kube";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { runHook } from "./lifecycle-hooks.ts";
 import { runProbe } from "./probes.ts";
 
@@ -27,6 +27,7 @@ const answer: RequestListener = (request, response) => {
     pump();
   } else if (word === "loop") response.writeHead(302, { location: "/loop" }).end();
   else if (word === "to") response.writeHead(307, { location: `/${place}` }).end();
+  else if (word === "nowhere") response.writeHead(302, { location: "http://[secret" }).end();
   else if (word === "away") response.writeHead(302, { location: "http://192.0.2.1/500" }).end();
   else response.writeHead(Number(word)).end("the answer's secret");
 };
@@ -121,4 +122,43 @@ test.each([
   const done = runHook(hook, { ...target, process }, 15_000, systemClock);
   if (error) await expect(done).rejects.toThrow(error);
   else await done;
+});
+
+describe("a host that the Pod's author has chosen", () => {
+  const guard = new OutboundGuard({ allowPrivate: true });
+  const hosts =
+    "127.0.0.1 127.9.9.9 localhost 0x7f.1 2130706433 ::ffff:127.0.0.1 0.0.0.0 169.254.169.254";
+  test.each(hosts.split(" "))("is not called at %s", async (host) => {
+    const { port, target: own } = await startContainer();
+    const target = { ...own, ip: "10.1.2.3", guard };
+    const process = { exec: target.exec } as never;
+    const refused = /address [\d.:a-f]+ is (?:loopback|link-local)/;
+    const result = { success: false, message: expect.stringMatching(refused) as string };
+    expect(await runProbe({ httpGet: { port, host, path: "/200" } }, target)).toEqual(result);
+    expect(await runProbe({ tcpSocket: { port, host } }, target)).toEqual(result);
+    // The same for a port at which nothing listens.
+    expect(await runProbe({ tcpSocket: { port: 1, host } }, target)).toEqual(result);
+    const hook = { httpGet: { port, host, path: "/200" } };
+    const done = runHook(hook, { ...target, process }, 15_000, systemClock);
+    await expect(done).rejects.toThrow(refused);
+  });
+
+  test("is called where it is the Pod's own, where the Pod has the machine's network, and where the operator allows it", async () => {
+    const { port, target } = await startContainer();
+    const httpGet = { port, host: "127.0.0.1", path: "/200" };
+    expect(await runProbe({ httpGet }, { ...target, guard })).toMatchObject({ success: true });
+    const elsewhere = { ...target, ip: "10.1.2.3" };
+    expect(await runProbe({ httpGet }, elsewhere)).toMatchObject({ success: true });
+    const allowed = [{ host: "127.0.0.1", port }];
+    const open = new OutboundGuard({ allowPrivate: true, allowed });
+    expect(await runProbe({ httpGet }, { ...elsewhere, guard: open })).toMatchObject({
+      success: true,
+    });
+  });
+
+  test("shows nothing of where it leads", async () => {
+    const { target } = await startContainer();
+    const { message } = await runProbe(get("/nowhere"), target);
+    expect(message).toMatch(/: failed to parse Location header$/);
+  });
 });

@@ -1,5 +1,5 @@
 import { connect } from "node:net";
-import { type Clock, type Container, messageOf, type Probe } from "@spry/kube";
+import { type Clock, type Container, messageOf, type OutboundGuard, type Probe } from "@spry/kube";
 import { type ExecResult } from "../sandbox/sandbox.ts";
 import { probeGrpc } from "./grpc-probe.ts";
 import { httpGet, type HttpGetAction, portOf } from "./http-get-action.ts";
@@ -13,6 +13,8 @@ export interface ProbeResult {
 export interface ProbeTarget {
   ip: string;
   container: Container;
+  /** See `HttpGetTarget`. */
+  guard?: OutboundGuard | undefined;
   exec: (argv: readonly string[], options: { timeoutMs: number }) => Promise<ExecResult>;
 }
 
@@ -48,12 +50,17 @@ async function probeHttp(
 }
 
 function probeTcp(
-  { port, host }: NonNullable<Probe["tcpSocket"]>,
-  { ip, container }: ProbeTarget,
+  { port: named, host: chosen }: NonNullable<Probe["tcpSocket"]>,
+  { ip, container, guard: ofPod }: ProbeTarget,
   timeoutMs: number,
 ): Promise<ProbeResult> {
+  const [host, port] = [chosen ?? ip, portOf(named, container)];
+  const guard = host === ip ? undefined : ofPod;
+  const refused = guard?.refusal(host, port);
+  if (refused) return Promise.resolve({ success: false, message: refused.message });
   return new Promise((resolve) => {
-    const socket = connect({ host: host ?? ip, port: portOf(port, container), timeout: timeoutMs });
+    const lookup = guard && { lookup: guard.lookup(port) };
+    const socket = connect({ host, port, timeout: timeoutMs, ...lookup });
     const end = (success: boolean, message: string) => {
       socket.destroy();
       resolve({ success, message });

@@ -4,6 +4,8 @@ import { type Store } from "../../store/store.ts";
 export interface Address {
   host: string;
   port: number;
+  /** It is the name that a Service of the type ExternalName has. */
+  isExternal?: boolean;
 }
 
 interface ServicePort {
@@ -18,7 +20,8 @@ interface ServicePort {
  */
 export function serviceAddress(store: Store, { namespace, name, port }: ServicePort): Address {
   const { spec = {} } = serviceOf(store, namespace, name);
-  if (spec.type === "ExternalName") return { host: spec.externalName ?? "", port };
+  if (spec.type === "ExternalName")
+    return { host: spec.externalName ?? "", port, isExternal: true };
   if (spec.clusterIP === "None") throw new Error('cannot route to service with ClusterIP "None"');
   const [address] = serviceAddresses(store, { namespace, name, port });
   if (!address) throw new Error(`no endpoints available for service "${name}"`);

@@ -119,3 +119,24 @@ test.each([
   expect(await post(server, trusted)).toContain(problem);
   expect(received.length).toBe(before);
 });
+
+test.each(["localhost", "127.0.0.1", "0x7f.1", "169.254.169.254"])(
+  "a Service that leads to %s is not called, whether something listens there or not",
+  async (externalName) => {
+    certificate("named", { subject: "/CN=hook", by: "ca", names: "DNS:hook.shop.svc" });
+    const { port } = await serving("named");
+    const place = { collection: "/services", namespace: "shop", name: "hook" };
+    const metadata = { namespace: "shop", name: "hook" };
+    const service = { kind: "Service", metadata, spec: { type: "ExternalName", externalName } };
+    await store.put(place, store.get(place), service);
+    const connections = new WebhookConnections(store, systemClock);
+    const before = received.length;
+    for (const each of [port, 1]) {
+      const to = { namespace: "shop", name: "hook", port: each };
+      const done = connections.post({ service: to, caBundle: bundle("ca") }, "{}", 5);
+      await expect(done).rejects.toThrow(/: address [\d.:]+ is (?:loopback|link-local)/);
+    }
+    expect(received.length).toBe(before);
+    connections.close();
+  },
+);

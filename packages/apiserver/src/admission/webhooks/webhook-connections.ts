@@ -1,10 +1,10 @@
 import { Agent, request } from "node:https";
-import { isIP } from "node:net";
+import { isIP, type LookupFunction } from "node:net";
 import { posix } from "node:path";
-import { type Clock } from "@spry/kube";
+import { type Clock, OutboundGuard } from "@spry/kube";
 import { type Store } from "../../store/store.ts";
 import { goNetworkError } from "./network-errors.ts";
-import { serviceAddress } from "./service-address.ts";
+import { type Address, serviceAddress } from "./service-address.ts";
 import { WebhookAgent } from "./webhook-agent.ts";
 import { type ClientConfig } from "../../resources/webhook-client.ts";
 
@@ -19,6 +19,7 @@ interface Target {
   path: string;
   servername: string;
   headers: Record<string, string>;
+  lookup?: LookupFunction;
 }
 
 interface Answer {
@@ -77,7 +78,9 @@ export class WebhookConnections {
     const { namespace, name, port = 443 } = service;
     // A certificate is for the Service's name, whichever Pod answers.
     const address = serviceAddress(this.#store, { namespace, name, port });
-    return { ...address, path, servername: host, headers: { host: `${host}:${port}` } };
+    // A Service is its namespace's, which may lead the name elsewhere; a URL is the administrator's.
+    const guarded = address.isExternal ? guardedAt(address) : {};
+    return { ...guarded, ...address, path, servername: host, headers: { host: `${host}:${port}` } };
   }
 
   #exchange(
@@ -147,6 +150,15 @@ export class WebhookConnections {
     }
     return agent;
   }
+}
+
+const ofServices = new OutboundGuard({ allowPrivate: true });
+
+/** Throws where the address may not be called. */
+function guardedAt({ host, port }: Address): { lookup: LookupFunction } {
+  const refused = ofServices.refusal(host, port);
+  if (refused) throw refused;
+  return { lookup: ofServices.lookup(port) };
 }
 
 /** The webhook has answered, but not with success. */
