@@ -7,7 +7,7 @@ import { httpsTransport, loadKubeconfig, type Transport } from "@spry/kube";
 import { endProcess } from "../../tools/real-apiserver/background-process.ts";
 import { missingPrograms } from "../../tools/real-apiserver/binaries.ts";
 import { down, up } from "../../tools/real-apiserver/cluster.ts";
-import { podSecurityArguments } from "./pod-security-defaults.ts";
+import { stricterArguments } from "./stricter-defaults.ts";
 
 const endGraceMs = 10_000;
 
@@ -28,7 +28,7 @@ export async function startServers(): Promise<Servers> {
   const scratch = mkdtempSync(path.join(tmpdir(), "differential-"));
   const dir = path.join(scratch, "cluster");
   const { kubeconfig, processes } = await up(dir, new AbortController().signal, {
-    apiServerArgs: podSecurityArguments(scratch),
+    apiServerArgs: stricterArguments(scratch),
   });
   for (const one of processes) {
     if (!["etcd", "kube-apiserver"].includes(one.name)) await endProcess(one, endGraceMs);

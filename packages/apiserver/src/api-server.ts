@@ -30,6 +30,7 @@ import { Dispatcher } from "./http/dispatcher.ts";
 import { textOf } from "./http/message.ts";
 import { OwnRequest } from "./http/own-request.ts";
 import { bodyBudget } from "./http/incoming-body.ts";
+import { answerBudget } from "./http/outgoing-answer.ts";
 import { type ListenOptions, type Listener, listen } from "./http/listener.ts";
 import { ClusterAddresses } from "./kinds/service/cluster-addresses.ts";
 import { DefinitionKeeper } from "./kinds/definition/keeper.ts";
@@ -156,6 +157,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   aggregator.start();
   const listeners = new Set<Listener>();
   const bodies = bodyBudget(options.bodyBytes);
+  const answers = answerBudget();
   return {
     transport,
     get storeProblem() {
@@ -164,7 +166,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     async listen(listenOptions) {
       authenticationMap.clientsOf(listenOptions.clientCa);
       const listener = await listen(
-        { dispatcher, authenticator: engine.authenticator, bodies },
+        { dispatcher, authenticator: engine.authenticator, bodies, answers },
         listenOptions,
         log,
       );

@@ -242,6 +242,9 @@ const tokens: Case = {
     post(`${at("v1", "serviceaccounts")}/default/token`, { spec: { expirationSeconds: 60 } }),
     post(`${at("v1", "serviceaccounts")}/default/token`, { spec: { expirationSeconds: 2 ** 33 } }),
     post(`${at("v1", "serviceaccounts")}/default/token`, {
+      spec: { expirationSeconds: 31 * 365 * 24 * 3600 },
+    }),
+    post(`${at("v1", "serviceaccounts")}/default/token`, {
       spec: { audiences: ["a", "b"], expirationSeconds: 700 },
     }),
     post(`${at("v1", "serviceaccounts")}/nobody/token`, {}),

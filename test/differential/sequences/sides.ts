@@ -6,7 +6,7 @@ import { createApiServer } from "@spry/apiserver";
 import { httpsTransport, type Informer, KubeClient, loadKubeconfig, type Pod } from "@spry/kube";
 import { startControllers } from "@spry/machine";
 import { down, up } from "../../../tools/real-apiserver/cluster.ts";
-import { podSecurityArguments } from "../pod-security-defaults.ts";
+import { stricterArguments } from "../stricter-defaults.ts";
 import { measuringNode, serveMetrics } from "./metrics-server.ts";
 import { playNode } from "./node.ts";
 import { Observer } from "./observer.ts";
@@ -27,7 +27,7 @@ export async function startSides(): Promise<Sides> {
   const dir = path.join(scratch, "cluster");
   const ending = new AbortController();
   const { signal } = ending;
-  const { kubeconfig } = await up(dir, signal, { apiServerArgs: podSecurityArguments(scratch) });
+  const { kubeconfig } = await up(dir, signal, { apiServerArgs: stricterArguments(scratch) });
   const config = loadKubeconfig(kubeconfig);
   const transport = httpsTransport(config);
   const embeddedPods = () => [...(pods.embedded?.list() ?? [])];

@@ -1,4 +1,4 @@
-const platformNamespaces: readonly string[] = ["kube-system", "kyma-system"];
+export const platformNamespaces: readonly string[] = ["kube-system", "kyma-system"];
 
 /**
  * Whether a namespace belongs to the platform itself: Pod Security exempts it, and its Pods may have the priorities of

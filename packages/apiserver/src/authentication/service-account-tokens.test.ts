@@ -46,6 +46,22 @@ describe("a token is refused", () => {
     });
   });
 
+  test("a year after a request for 31 years, whose answer says so", async () => {
+    const expirationSeconds = 31 * 365 * 24 * 3600;
+    const { spec, status } = await send("POST", `${accounts}/default/token`, {
+      spec: { expirationSeconds },
+    });
+    expect(spec).toMatchObject({ expirationSeconds: 31_536_000 });
+    expect(status).toMatchObject({ expirationTimestamp: "2027-01-01T00:00:00Z" });
+    const { token } = status as { token: string };
+    now = Date.parse("2026-12-31T23:59:00Z");
+    expect(await review(token)).toMatchObject({ authenticated: true });
+    now = Date.parse("2027-01-01T00:02:00Z");
+    expect(await review(token)).toMatchObject({
+      error: "[invalid bearer token, service account token has expired]",
+    });
+  });
+
   test("before its time", async () => {
     const token = await requestToken();
     now -= 120_000;
@@ -115,6 +131,7 @@ async function review(token: string, by = server): Promise<unknown> {
 }
 
 interface Answered {
+  spec?: object;
   metadata: { uid: string };
   status: Record<string, unknown>;
 }

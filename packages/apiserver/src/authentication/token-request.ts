@@ -22,6 +22,8 @@ const group = "authentication.k8s.io";
 const defaultSeconds = 3600;
 const minSeconds = 600;
 const maxSeconds = 2 ** 32;
+/** As kube-apiserver with `--service-account-max-token-expiration=8760h`: a year. */
+const longestSeconds = 365 * 24 * 3600;
 
 /**
  * `POST serviceaccounts/<name>/token`: a token of the ServiceAccount, for a time and perhaps for as long
@@ -48,8 +50,14 @@ export async function requestToken(
   }
   const spec = (body.spec ?? {}) as TokenRequestSpec;
   const audiences = spec.audiences?.length ? spec.audiences : [issuer];
-  const expirationSeconds = spec.expirationSeconds ?? defaultSeconds;
-  checkExpiration(expirationSeconds);
+  const wantedSeconds = spec.expirationSeconds ?? defaultSeconds;
+  checkExpiration(wantedSeconds);
+  const expirationSeconds = Math.min(wantedSeconds, longestSeconds);
+  if (wantedSeconds > longestSeconds) {
+    request.warnings.push(
+      `requested expiration of ${wantedSeconds} seconds shortened to ${longestSeconds} seconds`,
+    );
+  }
   const claims: BoundClaims["kubernetes.io"] = {
     namespace,
     serviceaccount: { name, uid },

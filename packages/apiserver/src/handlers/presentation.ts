@@ -3,7 +3,7 @@ import { type ResourceRequest } from "../request.ts";
 import { badRequest } from "../errors.ts";
 import { shown } from "../schema/conversion/conversions.ts";
 import { type Accepted } from "../http/negotiation.ts";
-import { ListText } from "../http/list-text.ts";
+import { type ListItems, ListText } from "../http/list-text.ts";
 import { type ResourceType } from "../resources/resource-type.ts";
 import { type StoredObject } from "../store/stored-object.ts";
 import { tableOf, type TableOptions } from "../table/table.ts";
@@ -17,7 +17,7 @@ export interface Presentation {
   one(stored: StoredObject): string;
   /** The same of an object that is not stored (the outcome of a write). */
   object(object: UnknownObject): unknown;
-  list(items: StoredObject[], metadata: object): string | ListText;
+  list(items: StoredObject[], metadata: object): ListText;
   /** Of a watch, for all events but the first: tables name their columns once. */
   later?: Presentation;
   /** How a watch writes its events. */
@@ -58,7 +58,11 @@ function formOf(
     object: (object) => object,
     list: (items, metadata) =>
       // Lists of custom resources always have a continue token, even if it is empty.
-      listText(type, items.map(one), type.custom ? { continue: "", ...metadata } : metadata),
+      listText(
+        type,
+        itemsOf(items, one, !type.convert && !type.conversion),
+        type.custom ? { continue: "", ...metadata } : metadata,
+      ),
   };
 }
 
@@ -70,10 +74,26 @@ function checkInclude(include: string): void {
   );
 }
 
-function listText(type: ResourceType, items: string[], metadata: object): ListText {
+function listText(type: ResourceType, items: ListItems, metadata: object): ListText {
   const apiVersion = type.group ? `${type.group}/${type.version}` : type.version;
-  const head = JSON.stringify({ kind: type.listKind, apiVersion, metadata }).slice(0, -1);
-  return new ListText(`${head},"items":[`, items, "]}");
+  return withItems({ kind: type.listKind, apiVersion, metadata }, "items", items);
+}
+
+/** The fields, and after them the items in a field of their own. */
+function withItems(fields: object, name: string, items: ListItems): ListText {
+  return new ListText(`${JSON.stringify(fields).slice(0, -1)},"${name}":[`, items, "]}");
+}
+
+function itemsOf(
+  objects: readonly StoredObject[],
+  text: (stored: StoredObject) => string,
+  areStored = false,
+): ListItems {
+  const at = (index: number) => {
+    const stored = objects[index];
+    return stored ? text(stored) : "null";
+  };
+  return { count: objects.length, at, areStored };
 }
 
 function partialPresentation(type: ResourceType, key: string, version: string): PresentedForm {
@@ -88,12 +108,11 @@ function partialPresentation(type: ResourceType, key: string, version: string): 
     object,
     one: (stored) => JSON.stringify(object(stored.object)),
     list: (items, metadata) =>
-      JSON.stringify({
-        kind: "PartialObjectMetadataList",
-        apiVersion,
-        metadata,
-        items: items.map((stored) => object(stored.object)),
-      }),
+      withItems(
+        { kind: "PartialObjectMetadataList", apiVersion, metadata },
+        "items",
+        itemsOf(items, (stored) => JSON.stringify(object(stored.object))),
+      ),
   };
 }
 
@@ -112,12 +131,11 @@ function tablePresentation(
     key: `${key} ${options.include} ${options.headers}`,
     object,
     one: (stored) => JSON.stringify(object(shown(type, stored))),
-    list: (items, metadata) =>
-      JSON.stringify(
-        table(
-          items.map((stored) => shown(type, stored)),
-          metadata,
-        ),
-      ),
+    list: (items, metadata) => {
+      const { rows: _, ...fields } = table([], metadata);
+      const row = (stored: StoredObject) =>
+        JSON.stringify(table([shown(type, stored)], {}).rows[0] ?? null);
+      return withItems(fields, "rows", itemsOf(items, row));
+    },
   };
 }

@@ -61,7 +61,9 @@ export async function listObjects(
     // With a selector the rest is not known to a cluster either.
     ...(rest > 0 && selection.all && { remainingItemCount: rest }),
   };
-  return textResponse(presentation.list(found, metadata), 200, request.warnings);
+  const response = textResponse(presentation.list(found, metadata), 200, request.warnings);
+  response.pin = (giveUp) => engine.store.snapshots.open(request.namespace, giveUp);
+  return response;
 }
 
 interface State {

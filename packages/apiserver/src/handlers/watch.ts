@@ -1,3 +1,4 @@
+import { ownerOf } from "../http/owner.ts";
 import { messageOf, StatusError } from "@spry/kube";
 import { type Engine } from "../engine.ts";
 import { type ResourceRequest } from "../request.ts";
@@ -31,7 +32,7 @@ function watchFrom(
   request: ResourceRequest,
   presentation: Presentation,
 ): HttpResponse {
-  engine.watches.checkRoom();
+  engine.watches.makeRoom(ownerOf(request.user));
   const options = watchOptionsOf(request.query);
   if (options.revision > engine.store.revision) {
     throw tooLargeVersion(options.revision, engine.store.revision);
@@ -67,7 +68,8 @@ class Watcher {
     this.#options = options;
     const errorLine = ({ status }: StatusError) =>
       presentation.encoding.event("ERROR", JSON.stringify(status));
-    this.#stream = new WatchStream(engine.watches, errorLine, () => this.#stop());
+    const stop = () => this.#stop();
+    this.#stream = new WatchStream(engine.watches, errorLine, stop, ownerOf(request.user));
   }
 
   start(): WatchStream {
@@ -162,7 +164,10 @@ class Watcher {
         return undefined;
       }
     };
-    this.#inOrder(objects, () => this.#stream.pushLater({ count: objects.length, line }));
+    const { snapshots } = this.#engine.store;
+    const done = snapshots.open(this.#request.namespace, () => this.#stream.expire());
+    const send = () => this.#stream.pushLater({ count: objects.length, line, done });
+    this.#inOrder(objects, send, done);
   }
 
   #nextPresentation(): Presentation {
@@ -172,7 +177,7 @@ class Watcher {
   }
 
   /** At once, unless a webhook has to be asked for the version first. */
-  #inOrder(objects: readonly StoredObject[], send: () => void): void {
+  #inOrder(objects: readonly StoredObject[], send: () => void, failed?: () => void): void {
     const { type } = this.#request;
     if (!type.conversion) return send();
     this.#converted = (this.#converted ?? Promise.resolve())
@@ -180,6 +185,7 @@ class Watcher {
       .then(send)
       .catch((error: unknown) => {
         this.#engine.log.error({ error: messageOf(error) }, "sending a change to a watch failed");
+        failed?.();
         this.#end();
       });
   }

@@ -74,7 +74,7 @@ export class Dispatcher {
     try {
       const user = this.#actingUser(requester, headers);
       const response = await this.#route(request, user, warnings);
-      return inPreferredEncoding(request, response);
+      return await inPreferredEncoding(request, response);
     } catch (error) {
       if (error instanceof UnservedPathError) return plainText("404 page not found\n", 404);
       if (!(error instanceof StatusError) || error.code >= 500) {

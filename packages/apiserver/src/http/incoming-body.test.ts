@@ -1,7 +1,7 @@
 import { type ClientRequest } from "node:http";
 import { type Agent } from "node:https";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { ownerOf } from "./incoming-body.ts";
+import { ownerOf } from "./owner.ts";
 import { type Answer, answerOf, ServerForUsers } from "./testing.ts";
 
 const MiB = 1024 * 1024;

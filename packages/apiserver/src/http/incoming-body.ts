@@ -1,10 +1,10 @@
 import { type IncomingMessage } from "node:http";
 import { getHeapStatistics } from "node:v8";
 import { StatusError } from "@spry/kube";
-import { serviceAccountOf } from "../authentication/service-account-user.ts";
 import { type UserInfo } from "../request.ts";
 import { isLarge } from "../turns.ts";
 import { type Lease, MemoryBudget } from "./memory-budget.ts";
+import { ownerOf } from "./owner.ts";
 import { maxBodyBytes } from "./request-body.ts";
 
 const MiB = 1024 * 1024;
@@ -15,12 +15,6 @@ const copiesInUse = 3;
 /** The budget of all bodies that a server receives and works on; by default a sixteenth of the heap. */
 export function bodyBudget(bytes = getHeapStatistics().heap_size_limit / 16): MemoryBudget {
   return new MemoryBudget(Math.min(Math.max(bytes, 16 * MiB), 256 * MiB));
-}
-
-/** Who shares one part of a budget: a user, or all ServiceAccounts of a namespace, of which a tenant can make as many as it likes. */
-export function ownerOf({ name }: UserInfo): string {
-  const account = serviceAccountOf(name);
-  return account ? `system:serviceaccounts:${account.namespace}` : name;
 }
 
 /** A body, and the memory that it holds until `close`. */

@@ -1,23 +1,21 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
-import { pipeline } from "node:stream/promises";
-import { type Duplex, Readable } from "node:stream";
+import { type Duplex } from "node:stream";
 import { boundConnections, type Logger, messageOf, StatusError } from "@spry/kube";
 import { type Authenticator } from "../authentication/authenticator.ts";
 import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../request.ts";
 import { type Dispatcher } from "./dispatcher.ts";
 import { type IncomingBody, readBody } from "./incoming-body.ts";
+import { ownerOf } from "./owner.ts";
 import { type MemoryBudget } from "./memory-budget.ts";
-import { ListText } from "./list-text.ts";
-import { type HttpBody, type HttpResponse, IncomingRequest, PacedBody } from "./message.ts";
-import { pumpInto } from "./pump.ts";
+import { type HttpResponse, IncomingRequest } from "./message.ts";
+import { sendAnswer } from "./outgoing-answer.ts";
 import { type PodStream, podStreamPath } from "../streaming/pod-stream.ts";
 import { type Passage, passOn, passUpgradeOn } from "../proxy/proxy.ts";
 import { refuseUpgrade, serveUpgrade } from "../streaming/upgrade.ts";
 import { errorResponse } from "./responses.ts";
-import { TextSource } from "./text-source.ts";
 
 export interface ListenOptions {
   host: string;
@@ -45,6 +43,8 @@ interface Serving {
   authenticator: Authenticator;
   /** Of all bodies under way, of all listeners. */
   bodies: MemoryBudget;
+  /** Of all answers that have not been read yet. */
+  answers: MemoryBudget;
 }
 
 /** Serves over HTTPS; a client's certificate or token says who it is. */
@@ -113,63 +113,15 @@ async function serve(
 ): Promise<void> {
   if (serving.dispatcher.isPassedOn(incoming.url ?? ""))
     return proxyRequest(serving, incoming, outgoing);
-  const { status, headers, body } = await respond(serving, incoming, outgoing);
-  if (body instanceof PacedBody) {
-    readPausably(incoming);
-    outgoing.writeHead(status, headers);
-    outgoing.flushHeaders();
-    return pumpInto(outgoing, body.source, sliceBytes);
-  }
-  if (body instanceof ReadableStream) {
-    readPausably(incoming);
-    outgoing.writeHead(status, headers);
-    outgoing.flushHeaders();
-    await pipeline(Readable.fromWeb(body as never), outgoing);
-    return;
-  }
-  const source = largeTextOf(body);
-  if (source && incoming.method !== "HEAD") {
-    readPausably(incoming);
-    outgoing.writeHead(status, { ...headers, "content-length": source.length });
-    return pumpInto(outgoing, source.text, sliceBytes);
-  }
-  const content = body instanceof ListText ? body.toBytes() : (body ?? "");
-  const length = Buffer.byteLength(content);
-  if (length >= incoming.socket.writableHighWaterMark) readPausably(incoming);
-  outgoing.writeHead(status, { ...headers, "content-length": length });
-  outgoing.end(incoming.method === "HEAD" ? undefined : content);
+  const { owner, response } = await respond(serving, incoming, outgoing);
+  return sendAnswer({ incoming, outgoing, answers: serving.answers, owner }, response);
 }
-
-/** From here on an answer leaves in slices: what a client does not read is not kept encrypted for it. */
-const largeBytes = 1024 * 1024;
-/** One TLS record: all that a client who does not read holds in memory. */
-const sliceBytes = 15 * 1024;
-
-function largeTextOf(body: HttpBody): { length: number; text: TextSource } | undefined {
-  const isList = body instanceof ListText;
-  if (!isList && (typeof body !== "string" || body.length < largeBytes / 3)) return undefined;
-  const length = isList ? body.byteLength() : Buffer.byteLength(body);
-  if (length < largeBytes) return undefined;
-  return { length, text: new TextSource(isList ? body.parts() : [body]) };
-}
-
-/**
- * The next request can come before Node.js knows that the response to this one has been sent; it then pauses its
- * parser, but a TLS socket keeps feeding it what has been decrypted already: "Parse Error: Paused", and the
- * connection is cut. A listener for data replaces that direct way from the socket to the parser by one that can be
- * paused.
- */
-function readPausably({ socket }: IncomingMessage): void {
-  if (!socket.listeners("data").includes(nothing)) socket.on("data", nothing);
-}
-
-const nothing = () => undefined;
 
 async function respond(
   serving: Serving,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-): Promise<HttpResponse> {
+): Promise<{ owner: string; response: HttpResponse }> {
   let user: UserInfo;
   let body: IncomingBody;
   try {
@@ -178,11 +130,13 @@ async function respond(
     body = await readBody(incoming, serving.bodies, user);
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
-    return errorResponse(error);
+    return { owner: "", response: errorResponse(error) };
   }
   try {
     const request = new IncomingRequest(incoming, body.bytes, outgoing);
-    return await serving.dispatcher.handle(request, user, impersonationHeaders(incoming));
+    const headers = impersonationHeaders(incoming);
+    const response = await serving.dispatcher.handle(request, user, headers);
+    return { owner: ownerOf(user), response };
   } finally {
     body.close();
   }

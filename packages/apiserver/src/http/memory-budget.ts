@@ -60,7 +60,7 @@ export class Lease {
 
 /**
  * Memory that requests of all owners share. When it is used up, the owner with the most loses the largest of what can be taken
- * away, whoever has asked: an owner with little always gets what it asks for.
+ * away, whichever owner has asked: an owner with little always gets what it asks for.
  */
 export class MemoryBudget {
   readonly #accounts = new Map<string, Account>();

@@ -1,6 +1,7 @@
 import { type IncomingMessage, type ServerResponse } from "node:http";
 import { type ByteSource, webStreamOf } from "./byte-source.ts";
 import { ListText } from "./list-text.ts";
+import { MadeBody } from "./made-body.ts";
 
 /**
  * A request as handlers look at it. `Request` is one; what comes over a socket is not made into a `Request`
@@ -77,6 +78,7 @@ export type HttpBody =
   | Uint8Array<ArrayBuffer>
   | ReadableStream<Uint8Array>
   | PacedBody
+  | MadeBody
   | null;
 
 /** By their names in lower case; several values where clients expect them one by one. */
@@ -92,11 +94,24 @@ export class HttpResponse {
   readonly status: number;
   readonly headers: HttpHeaders;
   readonly body: HttpBody;
+  /**
+   * Of an answer that refers to objects as they are now. To be called when it begins to leave, and what that returns when it has
+   * left; `giveUp` is called when what has changed since takes too much room.
+   */
+  pin: ((giveUp: () => void) => () => void) | undefined;
 
   constructor(body: HttpBody, { status = 200, headers = {} }: HttpResponseInit = {}) {
     this.status = status;
     this.headers = headers;
     this.body = body;
+  }
+
+  /** The same answer in another form. */
+  with(body: HttpBody, contentType: string): HttpResponse {
+    const headers = { ...this.headers, "content-type": contentType };
+    const response = new HttpResponse(body, { status: this.status, headers });
+    response.pin = this.pin;
+    return response;
   }
 
   toWeb(): Response {
@@ -122,5 +137,5 @@ const withoutBody: ReadonlySet<number> = new Set([204, 205, 304]);
 
 function webBodyOf(body: HttpBody): BodyInit | null {
   if (body instanceof ListText) return body.toBytes();
-  return body instanceof PacedBody ? webStreamOf(body.source) : body;
+  return body instanceof PacedBody || body instanceof MadeBody ? webStreamOf(body.source) : body;
 }

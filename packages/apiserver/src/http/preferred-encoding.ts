@@ -1,34 +1,47 @@
 import { dump } from "js-yaml";
+import { encodeList } from "../protobuf/list.ts";
 import {
   encodeProtobuf,
   hasProtobuf,
   protobufMediaType,
   type TypedObject,
 } from "../protobuf/protobuf.ts";
-import { type HttpBody, type HttpRequest, HttpResponse } from "./message.ts";
+import { type HttpBody, type HttpRequest, type HttpResponse } from "./message.ts";
 import { ListText } from "./list-text.ts";
 import { acceptedParts, yamlMediaType } from "./negotiation.ts";
+import { MadeBody } from "./made-body.ts";
+import { PieceSource } from "./piece-source.ts";
+import { TextSource } from "./text-source.ts";
+import { yamlOfList, yamlOptions } from "./yaml-list.ts";
 
 const jsonType = "application/json";
 
 /**
  * The response in protobuf or YAML, where the client prefers that and the answer has that form: in protobuf
- * objects of built-in kinds, their lists, metadata of any kind, and failures. Handlers need not know.
+ * objects of built-in kinds, their lists, metadata of any kind, and failures. Handlers need not know. Lists are never there as a whole.
  */
-export function inPreferredEncoding(request: HttpRequest, response: HttpResponse): HttpResponse {
+export async function inPreferredEncoding(
+  request: HttpRequest,
+  response: HttpResponse,
+): Promise<HttpResponse> {
   const preferred = preferredType(request);
   if (preferred === jsonType) return response;
-  const { body, headers, status } = response;
-  const isText = typeof body === "string" || body instanceof ListText;
-  if (!isText || headers["content-type"] !== jsonType) return response;
-  const object = JSON.parse(body.toString()) as TypedObject;
-  const written = (content: HttpBody) =>
-    new HttpResponse(content, { status, headers: { ...headers, "content-type": preferred } });
+  const { body, headers } = response;
+  if (headers["content-type"] !== jsonType) return response;
+  const written = (content: HttpBody) => response.with(content, preferred);
+  if (body instanceof ListText) {
+    const list = JSON.parse(body.head()) as TypedObject;
+    if (preferred === yamlMediaType)
+      return written(new MadeBody(new TextSource(yamlOfList(list, body.items))));
+    if (!hasProtobuf(list)) return response;
+    const { length, pieces } = await encodeList(list, body.items);
+    return written(new MadeBody(new PieceSource(pieces), length));
+  }
+  if (typeof body !== "string") return response;
+  const object = JSON.parse(body) as TypedObject;
   if (preferred === yamlMediaType) return written(dump(object, yamlOptions));
   return hasProtobuf(object) ? written(encodeProtobuf(object)) : response;
 }
-
-const yamlOptions = { sortKeys: true, seqNoIndent: true, noRefs: true, lineWidth: -1 };
 
 function preferredType(request: HttpRequest): string {
   for (const { mediaType } of acceptedParts(request)) {

@@ -5,6 +5,9 @@ import { type ByteSource } from "./byte-source.ts";
 const turnMs = 5;
 /** A client that takes nothing for so long while there is something for it is cut off. */
 const stallMs = 30_000;
+/** What ends is to be read within a minute, as on a cluster, or at this pace. */
+const patienceMs = 60_000;
+const leastBytesPerMs = 256;
 
 /**
  * Writes bodies to many connections: slice by slice, the connections taking turns, the next slice only when the one before has
@@ -40,15 +43,19 @@ class Sender {
   readonly #outgoing: ServerResponse;
   readonly #sliceBytes: number;
   readonly #settle: () => void;
+  readonly #ends: boolean;
+  readonly #begunAt = performance.now();
+  #sentBytes = 0;
   #state: "idle" | "queued" | "writing" | "done" = "idle";
   #stalled: NodeJS.Timeout | undefined;
 
   constructor(
     source: ByteSource,
     outgoing: ServerResponse,
-    sliceBytes: number,
+    { sliceBytes, ends }: PumpOptions,
     settle: () => void,
   ) {
+    this.#ends = ends;
     this.#source = source;
     this.#outgoing = outgoing;
     this.#sliceBytes = sliceBytes;
@@ -69,7 +76,8 @@ class Sender {
 
   send(): void {
     if (this.#state !== "queued") return;
-    const bytes = this.#source.take(this.#sliceBytes);
+    const bytes = this.#taken();
+    if (this.#outgoing.destroyed) return;
     if (bytes === null) {
       this.#state = "done";
       this.#outgoing.end();
@@ -80,15 +88,28 @@ class Sender {
       return;
     }
     this.#state = "writing";
+    this.#sentBytes += bytes.length;
     this.#stalled = setTimeout(() => this.#outgoing.destroy(), stallMs);
     this.#outgoing.write(bytes, () => this.#written());
+  }
+
+  /** What cannot be made ends this answer, and no other. */
+  #taken(): Uint8Array | undefined | null {
+    try {
+      return this.#source.take(this.#sliceBytes);
+    } catch {
+      this.#outgoing.destroy();
+      return null;
+    }
   }
 
   #written(): void {
     clearTimeout(this.#stalled);
     if (this.#state !== "writing") return;
     this.#state = "idle";
-    this.ready();
+    const allowedMs = patienceMs + this.#sentBytes / leastBytesPerMs;
+    if (this.#ends && performance.now() - this.#begunAt > allowedMs) this.#outgoing.destroy();
+    else this.ready();
   }
 
   #finish(): void {
@@ -99,6 +120,12 @@ class Sender {
   }
 }
 
+export interface PumpOptions {
+  sliceBytes: number;
+  /** Whether the body has an end that is there already, unlike a watch's. */
+  ends: boolean;
+}
+
 /**
  * Writes all that the source gives, `sliceBytes` at a time, and ends the response; resolves when the connection is done with it,
  * either way.
@@ -106,13 +133,13 @@ class Sender {
 export function pumpInto(
   outgoing: ServerResponse,
   source: ByteSource,
-  sliceBytes: number,
+  options: PumpOptions,
 ): Promise<void> {
   return new Promise((resolve) => {
     if (outgoing.destroyed || outgoing.closed) {
       source.cancel();
       return resolve();
     }
-    new Sender(source, outgoing, sliceBytes, resolve).start();
+    new Sender(source, outgoing, options, resolve).start();
   });
 }

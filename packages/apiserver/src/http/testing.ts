@@ -42,6 +42,10 @@ export class ServerForUsers {
     return this.#server;
   }
 
+  get port(): number {
+    return this.#listener?.port ?? 0;
+  }
+
   /** Connections of a user with all rights. */
   user(name: string): Agent {
     this.#certificate(name, `/O=system:masters/CN=${name}`);
@@ -57,8 +61,7 @@ export class ServerForUsers {
 
   /** A request that has not been ended. */
   open(agent: Agent, options: RequestOptions): ClientRequest {
-    const { port } = this.#listener ?? {};
-    return request({ host: "127.0.0.1", port, agent, ...options });
+    return request({ host: "127.0.0.1", port: this.port, agent, ...options });
   }
 
   ask(agent: Agent, options: RequestOptions, body?: string | Buffer): Promise<Answer> {
@@ -66,6 +69,19 @@ export class ServerForUsers {
     const answer = answerOf(outgoing);
     outgoing.end(body);
     return answer;
+  }
+
+  askBytes(agent: Agent, options: RequestOptions): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const outgoing = this.open(agent, options);
+      outgoing.on("error", reject);
+      outgoing.on("response", (response) => {
+        const chunks: Buffer[] = [];
+        response.on("data", (chunk: Buffer) => chunks.push(chunk));
+        response.on("end", () => resolve(Buffer.concat(chunks)));
+      });
+      outgoing.end();
+    });
   }
 
   async stop(): Promise<void> {

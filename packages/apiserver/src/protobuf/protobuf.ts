@@ -101,11 +101,22 @@ function writeObject(writer: WireWriter, object: TypedObject): void {
   const { apiVersion, kind } = object;
   const message = messageOfKind(apiVersion, kind);
   if (!message) throw new Error(`${apiVersion} ${kind} has no protobuf form`);
+  writeEnvelope(writer, object, () =>
+    writer.delimited(() => new Encoder(writer).message(message, object as never)),
+  );
+}
+
+/** What stands around an object's message, which `content` writes with its length before it. */
+export function writeEnvelope(
+  writer: WireWriter,
+  { apiVersion, kind }: TypedObject,
+  content: () => void,
+): void {
   for (const number of [envelope.contentType, envelope.contentEncoding]) {
     writer.text("");
     writer.tag(number, wire.delimited);
   }
-  writer.delimited(() => new Encoder(writer).message(message, object as never));
+  content();
   writer.tag(envelope.raw, wire.delimited);
   writer.delimited(() => {
     writer.text(kind);

@@ -2,6 +2,7 @@ import { type UnknownObject } from "@spry/kube";
 import { writeCopy } from "./copy.ts";
 import { boundHistories, EventLog, type StoreListener } from "./event-log.ts";
 import { type Change, SqliteJournal } from "./sqlite-journal.ts";
+import { Snapshots } from "./snapshots.ts";
 import { loadable } from "./store-quota.ts";
 import { type Growth, shown, StoredBytes, type StoreQuota } from "./stored-bytes.ts";
 import { bytesOf, keyOf, StoredObject } from "./stored-object.ts";
@@ -60,6 +61,8 @@ export class Store {
   /** Watches cannot begin before it: the history is not kept on disk. */
   readonly #openedAt: number;
   readonly #bytes: StoredBytes;
+  /** Of readers that take their time. */
+  readonly snapshots = new Snapshots();
   #revision: number;
   #committed: number;
   /** In memory, not yet in the journal. */
@@ -167,6 +170,7 @@ export class Store {
     const collection = this.#collection(place.collection);
     collection.objects.set(current.key, current);
     this.#bytes.replace(previous, current);
+    if (previous) this.snapshots.note(previous.namespace, previous.bytes);
     if (!previous) collection.sorted = undefined;
     const type = previous ? "MODIFIED" : "ADDED";
     return this.#enqueue({ change: { previous, put: current }, previous, current, type });
@@ -182,6 +186,7 @@ export class Store {
     collection.objects.delete(previous.key);
     collection.sorted = undefined;
     this.#bytes.replace(previous, undefined);
+    this.snapshots.note(previous.namespace, previous.bytes);
     return this.#enqueue({ change: { previous }, previous, current, type: "DELETED" });
   }
 

@@ -13,12 +13,18 @@ export interface TableOptions {
   headers: boolean;
 }
 
+interface Table {
+  kind: string;
+  rows: object[];
+  [field: string]: unknown;
+}
+
 /** `meta/v1 Table`: objects as `kubectl get` prints them. */
 export function tableOf(
   type: ResourceType,
   objects: UnknownObject[],
   options: TableOptions,
-): object {
+): Table {
   const columns = columnsOf(type);
   return {
     kind: "Table",

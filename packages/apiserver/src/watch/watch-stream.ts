@@ -11,10 +11,14 @@ interface Later {
   count: number;
   /** Undefined when it cannot be made: the watch ends. */
   line(index: number): Line | undefined;
+  /** Called once, when all lines have been made or none will be. */
+  done?: () => void;
 }
 
 /** The events of one watch on their way to its client. */
 export class WatchStream implements ByteSource {
+  /** Whose share of all watches it is in. */
+  readonly owner: string;
   readonly #watches: Watches;
   readonly #errorLine: (error: StatusError) => Uint8Array;
   readonly #onClose: () => void;
@@ -37,7 +41,9 @@ export class WatchStream implements ByteSource {
     watches: Watches,
     errorLine: (error: StatusError) => Uint8Array,
     onClose: () => void,
+    owner = "",
   ) {
+    this.owner = owner;
     this.#watches = watches;
     this.#errorLine = errorLine;
     this.#onClose = onClose;
@@ -64,7 +70,7 @@ export class WatchStream implements ByteSource {
   }
 
   pushLater(later: Later): void {
-    if (this.#isEnded || later.count === 0) return;
+    if (this.#isEnded || later.count === 0) return later.done?.();
     this.#holdPlaces(later.count);
     this.#queue.push(later);
     this.#watches.enforce();
@@ -152,6 +158,7 @@ export class WatchStream implements ByteSource {
       this.#hold(line);
       if (this.#index < head.count) return line;
       this.#index = 0;
+      head.done?.();
     } else line = head;
     this.#next++;
     // Now and then, so that a long queue is not moved for each of its lines.
@@ -185,8 +192,10 @@ export class WatchStream implements ByteSource {
 
   #drop(): void {
     for (const head of this.#queue.splice(0).slice(this.#next)) {
-      if ("count" in head) this.#holdPlaces(this.#index - head.count);
-      else this.#release(head);
+      if ("count" in head) {
+        this.#holdPlaces(this.#index - head.count);
+        head.done?.();
+      } else this.#release(head);
       this.#index = 0;
     }
     this.#next = 0;

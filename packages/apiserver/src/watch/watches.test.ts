@@ -6,10 +6,10 @@ import { Watches } from "./watches.ts";
 const kib = 1024;
 const line = (size: number, letter = "x") => ownLine(Buffer.alloc(size, letter));
 
-function opened(watches: Watches) {
+function opened(watches: Watches, owner = "") {
   const seen = { cut: false, closed: false };
   const errorLine = () => Buffer.from("410\n");
-  const stream = new WatchStream(watches, errorLine, () => (seen.closed = true));
+  const stream = new WatchStream(watches, errorLine, () => (seen.closed = true), owner);
   stream.attach({ ready: () => {}, cut: () => (seen.cut = true) });
   const read = (limit = 100 * kib) => {
     const bytes = stream.take(limit);
@@ -105,4 +105,24 @@ test("what a watch has still to show counts as its lag: one that reads little do
   const other = opened(watches);
   other.stream.push(line(20 * kib));
   expect([stalled.stream.isEnded, other.stream.isEnded]).toEqual([true, false]);
+});
+
+test("when there are as many watches as there may be, who has the most loses its oldest", () => {
+  const watches = new Watches(100 * kib, 4);
+  const many = Array.from({ length: 3 }, () => opened(watches, "mallory"));
+  const one = opened(watches, "alice");
+  expect(() => watches.makeRoom("mallory")).toThrow("this server has 4 open watches, its limit");
+  watches.makeRoom("bob");
+  expect([...many, one].map(({ seen }) => seen.cut)).toEqual([true, false, false, false]);
+  expect(() => watches.makeRoom("bob")).not.toThrow();
+});
+
+test("the watches of who holds the most end first, even if each of them holds little", () => {
+  const watches = new Watches(100 * kib);
+  const many = Array.from({ length: 9 }, () => opened(watches, "mallory"));
+  const one = opened(watches, "alice");
+  one.stream.push(line(20 * kib));
+  for (const { stream } of many) stream.push(line(10 * kib));
+  expect(one.read()?.length).toBe(20 * kib);
+  expect(many.filter(({ stream }) => stream.isEnded).length).toBeGreaterThan(0);
 });

@@ -356,7 +356,11 @@ describe("keys", () => {
     let set = clock.now();
     const late = new JwksCache({
       fetch: ({ uri }) => fetchKeys(uri, { guard: guardOf(origin), timeoutMs }),
-      clock: { now: () => set, after: (ms, callback) => clock.after(ms, callback) },
+      clock: {
+        now: () => set,
+        elapsed: () => clock.elapsed(),
+        after: (ms, callback) => clock.after(ms, callback),
+      },
     });
     const source = { uri: `${origin}/keys`, tenant: "shop" };
     const unknown = { kid: "other", alg: "RS256" };

@@ -26,7 +26,6 @@ export const priorities: Case[] = [
       pod({ priorityClassName: "absent" }),
       pod({ priority: 5 }),
       pod({ preemptionPolicy: "Never" }),
-      pod({ priorityClassName: "system-node-critical" }),
       pod({}),
       patch("merge", `${classes}/$ns-high`, { value: 5 }),
       patch("merge", `${classes}/$ns-high`, { preemptionPolicy: "Never" }),
@@ -34,6 +33,10 @@ export const priorities: Case[] = [
       remove(`${classes}/$ns-high`),
       remove(`${classes}/$ns-never`),
     ],
+  },
+  {
+    name: "priorities of the system",
+    steps: [pod({ priorityClassName: "system-node-critical" })],
   },
   {
     name: "priority classes",

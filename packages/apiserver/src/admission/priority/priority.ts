@@ -2,6 +2,7 @@ import { type Pod } from "@spry/kube";
 import { forbidden } from "../../errors.ts";
 import { type Store } from "../../store/store.ts";
 import { type AdmissionAttributes, nameOf } from "../attributes.ts";
+import { isPlatformNamespace, platformNamespaces } from "../platform-namespaces.ts";
 
 const collection = "scheduling.k8s.io/priorityclasses";
 
@@ -12,9 +13,17 @@ export interface PriorityClass {
   preemptionPolicy?: string;
 }
 
+/** Pods of these are evicted last, and by no other Pod. */
+function isOfSystem(found: PriorityClass | undefined): boolean {
+  return found?.metadata.name?.startsWith("system-") ?? false;
+}
+
 type PrioritySpec = NonNullable<Pod["spec"]> & { preemptionPolicy?: string };
 
-/** The admission plugin Priority (`plugin/pkg/admission/priority`). */
+/**
+ * The admission plugin Priority (`plugin/pkg/admission/priority`). Other than there, the priorities of the system are for Pods
+ * of the platform's namespaces alone: on one machine no quota keeps them from tenants.
+ */
 export class PriorityAdmission {
   readonly #store: Store;
 
@@ -56,6 +65,11 @@ export class PriorityAdmission {
     const refuse = (cause: string) => forbidden(type, nameOf(attributes), cause);
     const computed = "priority admission controller computed";
     const found = this.#classOf(spec, refuse);
+    if (isOfSystem(found) && !isPlatformNamespace(attributes.request.namespace)) {
+      throw refuse(
+        `pods with priorityClassName ${found?.metadata.name} are only permitted in the namespaces of the platform: ${platformNamespaces.join(", ")}`,
+      );
+    }
     if (found?.metadata.name) spec.priorityClassName = found.metadata.name;
     const value = found?.value ?? 0;
     if (spec.priority !== undefined && spec.priority !== value) {

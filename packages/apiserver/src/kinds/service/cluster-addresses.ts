@@ -15,8 +15,13 @@ interface ServiceSpec {
 const networkPrefix = [10, 96];
 /** Addresses .0.0 and .255.255 are not given out, as in Kubernetes. */
 const addressCount = 256 * 256 - 2;
-/** Those below are for who names them: 10.96.0.1 is the API server's, 10.96.0.10 the name server's. */
+/** Those below are for Services that name them. */
 const firstFree = 16;
+/** They are not those of any Service. */
+const reserved: Record<string, string> = {
+  "10.96.0.1": "it is the address of the API server",
+  "10.96.0.10": "it is the address of the name server",
+};
 
 /** Gives Services addresses of 10.96.0.0/16 that no other Service has. */
 export class ClusterAddresses {
@@ -80,10 +85,11 @@ export class ClusterAddresses {
     if (spec.clusterIP === "None") return undefined;
     const owner = ownerOf(service);
     const holder = this.#taken.get(spec.clusterIP);
-    if (!isAddress(spec.clusterIP) || (holder !== undefined && holder !== owner)) {
+    const reason = reserved[spec.clusterIP];
+    if (!isAddress(spec.clusterIP) || reason || (holder !== undefined && holder !== owner)) {
       const errors = new FieldErrors();
       const problem = isAddress(spec.clusterIP)
-        ? "provided IP is already allocated"
+        ? (reason ?? "provided IP is already allocated")
         : "the provided network does not match the current range";
       errors.invalid(
         "spec.clusterIPs",

@@ -1,4 +1,4 @@
-/** The real API server's arguments for the Pod Security defaults that the embedded one has. */
+/** The real API server's arguments for the stricter defaults that the embedded one has. */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 
@@ -20,8 +20,11 @@ const configuration = {
 };
 
 /** Writes the configuration into an existing directory that outlives the server. */
-export function podSecurityArguments(directory: string): string[] {
+export function stricterArguments(directory: string): string[] {
   const file = path.join(directory, "admission.json");
   writeFileSync(file, JSON.stringify(configuration));
-  return [`--admission-control-config-file=${file}`];
+  return [
+    `--admission-control-config-file=${file}`,
+    "--service-account-max-token-expiration=8760h",
+  ];
 }

@@ -1,0 +1,19 @@
+import { dump } from "js-yaml";
+import { type ListItems } from "./list-text.ts";
+
+export const yamlOptions = { sortKeys: true, seqNoIndent: true, noRefs: true, lineWidth: -1 };
+
+/** The YAML of a list, item by item. `list` has no items, or rows, yet. */
+export function* yamlOfList(list: object, items: ListItems): Generator<string> {
+  const name = "rows" in list ? "rows" : "items";
+  const fields = Object.entries(list).filter(([key]) => key !== name);
+  const part = (isBefore: boolean) => {
+    const some = fields.filter(([key]) => key < name === isBefore);
+    return some.length > 0 ? dump(Object.fromEntries(some), yamlOptions) : "";
+  };
+  yield part(true);
+  yield items.count > 0 ? `${name}:\n` : `${name}: []\n`;
+  for (let index = 0; index < items.count; index++)
+    yield dump([JSON.parse(items.at(index))], yamlOptions);
+  yield part(false);
+}
