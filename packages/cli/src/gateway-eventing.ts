@@ -5,7 +5,7 @@ import { createServer } from "node:https";
 import path from "node:path";
 import { startEventing } from "@spry/eventing";
 import { type CallAcceptor } from "@spry/gateway";
-import { type KubeClient, type Logger } from "@spry/kube";
+import { connectionLimit, type KubeClient, type Logger } from "@spry/kube";
 import { openSqliteQueue } from "@spry/queue";
 import { listening } from "./listening.ts";
 import { systemNamespace } from "./platform/system-objects.ts";
@@ -40,7 +40,7 @@ export interface GatewayEventing {
 }
 
 /** People and dashboards: few, and each keeps one open. */
-const maxAdminConnections = 256;
+const maxAdminConnections = connectionLimit(256, 0.05);
 
 export async function startGatewayEventing(
   text: string,

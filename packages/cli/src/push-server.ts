@@ -2,11 +2,11 @@
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
 import { createPushWebhook } from "@spry/controller";
-import { type KubeClient, type Logger } from "@spry/kube";
+import { connectionLimit, type KubeClient, type Logger } from "@spry/kube";
 import { type Listening, listening } from "./listening.ts";
 
 const requestTimeoutMs = 30_000;
-const maxConnections = 64;
+const maxConnections = connectionLimit(64, 0.05);
 
 export async function startPushServer(options: {
   client: KubeClient;

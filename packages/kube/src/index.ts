@@ -52,6 +52,12 @@ export {
   webhookProblem,
 } from "./admission-review.ts";
 export {
+  connectionLimit,
+  type Descriptors,
+  descriptorsOf,
+  openFilesLimit,
+} from "./processes/descriptors.ts";
+export {
   identify,
   type Life,
   lifeOf,

@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
 import { type Duplex, Readable } from "node:stream";
-import { type Logger, messageOf, StatusError } from "@spry/kube";
+import { connectionLimit, type Logger, messageOf, StatusError } from "@spry/kube";
 import { type Authenticator } from "../authentication/authenticator.ts";
 import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../request.ts";
@@ -36,7 +36,7 @@ export interface Listener {
 
 const maxHeaderBytes = 64 * 1024;
 const requestTimeoutMs = 60_000;
-const maxConnections = 10_000;
+const maxConnections = connectionLimit(10_000, 0.3);
 
 /** What a listener hands requests to. */
 interface Serving {

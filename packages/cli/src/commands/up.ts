@@ -10,6 +10,7 @@ import { type EndSignal, exitCodeOf, untilInterrupted } from "../interruption.ts
 import { openLogin } from "../open-browser.ts";
 import { verifyAll } from "./doctor.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
+import { assertDescriptors } from "../platform/descriptors.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
 import { type SandboxKind } from "../sandbox-kinds.ts";
@@ -57,6 +58,7 @@ export async function up(options: UpOptions): Promise<void> {
 async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const begin = performance.now();
   const registryQuota = bytesOf(options.registryQuota);
+  assertDescriptors();
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
   const ticker = new Ticker();

@@ -11,9 +11,11 @@ export interface CountsToken {
   token: string;
 }
 
+export const countsTokenFile = (dataDir: string): string => path.join(dataDir, "counts-token");
+
 /** What the scaler shows to the gateway: a file of the platform's own, made once. */
 export function ensureCountsToken(dataDir: string): CountsToken {
-  const file = path.join(dataDir, "counts-token");
+  const file = countsTokenFile(dataDir);
   const known = readCountsToken(file);
   if (known) return { file, token: known };
   const token = randomBytes(32).toString("hex");

@@ -1,5 +1,6 @@
 /** The gateway's process outlives its platform; none of them may be left behind unseen. */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -15,7 +16,7 @@ import {
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { gatewayProgram } from "../programs.ts";
 import { ensureCertificates } from "./certificates.ts";
-import { ensureCountsToken } from "./counts-token.ts";
+import { countsTokenFile, countsTokenVariable, ensureCountsToken } from "./counts-token.ts";
 import { readJson } from "./data-dir.ts";
 import { endGateway, startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
@@ -112,6 +113,21 @@ test("a gateway starts next to a state file that is cut off", async () => {
   const gateway = await start(kubeconfig);
   expect(recorded()).toMatchObject({ pid: gateway.pid, port: gateway.port });
   await gateway.stop();
+});
+
+test("a gateway whose state file is lost is found, and ended by the next start", async () => {
+  const env = { [countsTokenVariable]: countsTokenFile(dir) };
+  const other = { [countsTokenVariable]: `${countsTokenFile(dir)}-of-another` };
+  const wait = ["-e", "console.log(1); setTimeout(() => {}, 60000)"];
+  const [lost, foreign] = [env, other].map((each) => spawn(process.execPath, wait, { env: each }));
+  for (const each of [lost, foreign]) await once(each!.stdout, "data");
+  writeFileSync(path.join(dir, "gateway.json"), "");
+  const gateway = await start(kubeconfig);
+  expect([lost?.signalCode, foreign?.signalCode]).toEqual(["SIGTERM", null]);
+  foreign?.kill("SIGKILL");
+  const identity = identify(gateway.pid);
+  await gateway.stop();
+  expect(isAlive(identity)).toBe(false);
 });
 
 test("one that ends, and cannot be started for a while, is started once it can", async () => {

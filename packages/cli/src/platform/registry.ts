@@ -10,7 +10,7 @@ import {
 } from "@spry/controller";
 import { type RegistryUsage } from "@spry/function";
 import { createLogins, createRegistry, type Logins } from "@spry/image";
-import { type KubeClient, type Logger } from "@spry/kube";
+import { connectionLimit, type KubeClient, type Logger } from "@spry/kube";
 import { tenantsOf } from "../registry-tenants.ts";
 import { type DataDir, readJson, writeAtomically } from "./data-dir.ts";
 
@@ -61,7 +61,7 @@ export async function openRegistry(
     log.info({ repositories }, "moved images to repositories named after their namespaces");
   return {
     logins,
-    listen: (o) => registry.listen(o),
+    listen: (o) => registry.listen({ ...o, maxConnections: connectionLimit(4_000, 0.2) }),
     keepClean(o) {
       current = o.config;
       const clean = registry.clean.bind(registry);

@@ -1,4 +1,5 @@
 import {
+  connectionLimit,
   type Clock,
   type EndpointSlice,
   type Informer,
@@ -34,7 +35,7 @@ interface Address {
 
 /** From the first byte of a connection to the end of its handshake. */
 const handshakeTimeoutMs = 10_000;
-const maxConnections = 20_000;
+const maxConnections = connectionLimit(20_000, 0.15);
 
 /** The hosts of APIRules, their certificates, and the listener for HTTPS. */
 export function startExposed(options: ExposureOptions, deps: ExposedDeps) {

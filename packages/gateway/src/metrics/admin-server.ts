@@ -1,7 +1,7 @@
 import * as http from "node:http";
 import { type Socket } from "node:net";
 import { brokenPath, countsPath, drainedPath } from "@spry/function";
-import { type Clock } from "@spry/kube";
+import { type Clock, connectionLimit } from "@spry/kube";
 import { type Admission } from "../admission/admission.ts";
 import { admissionsPath, admissionsProtocol, gatewayHeader } from "../admission/witness.ts";
 import { type PodsInUse } from "../activation/pods-in-use.ts";
@@ -79,6 +79,7 @@ export function createAdminServer(deps: AdminServerDeps, isLoopback: boolean): h
     };
     void answer();
   });
+  server.maxConnections = connectionLimit(512, 0.05);
   server.on("upgrade", (request, socket: Socket) => void listenToAdmissions(deps, request, socket));
   return server;
 }

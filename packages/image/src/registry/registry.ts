@@ -51,11 +51,18 @@ export interface RegistryOptions {
   clock?: Clock;
 }
 
+export interface ListenOptions {
+  host: string;
+  port: number;
+  /** More are closed at once. */
+  maxConnections?: number;
+}
+
 /** A registry by the OCI distribution specification 1.1, on local disk. */
 export interface Registry {
   /** For a `node:http` server: bodies are streamed both ways. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
-  listen(o: { host: string; port: number }): Promise<{ port: number; close(): Promise<void> }>;
+  listen(o: ListenOptions): Promise<{ port: number; close(): Promise<void> }>;
   /**
    * Removes images, dependency layers and content that are not needed any more (`RetentionPolicy`). Requests continue
    * meanwhile; it may be killed at any point. One at a time: a call during another shares its result.
@@ -222,7 +229,7 @@ function refuse(
 
 async function listen(
   handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>,
-  { host, port }: { host: string; port: number },
+  { host, port, maxConnections }: ListenOptions,
 ): Promise<{ port: number; close(): Promise<void> }> {
   // A large blob over a slow line takes as long as it takes; a silent connection does not.
   const server = createServer(
@@ -230,9 +237,15 @@ async function listen(
     (request, response) => void handle(request, response),
   );
   server.setTimeout(60_000);
+  if (maxConnections !== undefined) server.maxConnections = maxConnections;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, resolve);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      // Of a connection that could not be accepted, for want of a descriptor: the next one may be.
+      server.on("error", () => {});
+      resolve();
+    });
   });
   return {
     port: (server.address() as AddressInfo).port,
