@@ -66,9 +66,10 @@ export async function connect(options: GlobalOptions): Promise<Connection> {
 }
 
 /** The cluster of the options, or of the platform of this directory or one above it; a UserError where none is known. */
-export function loadConfig({ kubeconfig }: GlobalOptions): ClusterConfig {
+export function loadConfig(options: GlobalOptions): ClusterConfig {
+  const kubeconfig = options.kubeconfig || undefined;
   // `$KUBECONFIG` or `~/.kube/config` (both the loader's own rule), but a platform of this directory first.
-  const isChosen = kubeconfig !== undefined || Boolean(process.env["KUBECONFIG"]);
+  const isChosen = kubeconfig !== undefined || namedKubeconfig() !== undefined;
   const local = isChosen ? undefined : localKubeconfig(process.cwd());
   try {
     const config = loadKubeconfig(kubeconfig ?? local);
@@ -90,10 +91,21 @@ export function loadConfig({ kubeconfig }: GlobalOptions): ClusterConfig {
   }
 }
 
+/** The file of `loadConfig`, where it is a single one. */
+export function kubeconfigFile({ kubeconfig }: GlobalOptions): string | undefined {
+  return kubeconfig || (namedKubeconfig() ?? localKubeconfig(process.cwd()));
+}
+
+/** What `KUBECONFIG` names; an empty one, and one of separators alone, is the same as none. */
+export function namedKubeconfig(): string | undefined {
+  const named = process.env["KUBECONFIG"] ?? "";
+  return named.split(path.delimiter).some((each) => each !== "") ? named : undefined;
+}
+
 /** Whether the loader has found something by itself. */
 const hasOther = (): boolean =>
   process.env["KUBERNETES_SERVICE_HOST"] !== undefined ||
-  existsSync(path.join(process.env["HOME"] ?? homedir(), ".kube", "config"));
+  existsSync(path.join(process.env["HOME"] || homedir(), ".kube", "config"));
 
 /** How manifests are read: what names no namespace is of the options' one, or the kubeconfig's. */
 export function readOptions(options: GlobalOptions & { recursive?: boolean }): {

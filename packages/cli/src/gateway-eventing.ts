@@ -5,7 +5,7 @@ import { createServer } from "node:https";
 import path from "node:path";
 import { startEventing } from "@spry/eventing";
 import { type CallAcceptor } from "@spry/gateway";
-import { boundConnections, type KubeClient, type Logger } from "@spry/kube";
+import { type KubeClient, type Logger } from "@spry/kube";
 import { openSqliteQueue } from "@spry/queue";
 import { listening } from "./listening.ts";
 import { systemNamespace } from "./platform/system-objects.ts";
@@ -39,9 +39,6 @@ export interface GatewayEventing {
   close(): Promise<void>;
 }
 
-/** People and dashboards: few, and each keeps one open. */
-const adminConnections = { total: 256, ofAddress: 128 };
-
 export async function startGatewayEventing(
   text: string,
   client: KubeClient,
@@ -69,7 +66,6 @@ export async function startGatewayEventing(
     { ...tls, minVersion: "TLSv1.2", requestCert: true, rejectUnauthorized: false },
     eventing.admin,
   );
-  boundConnections(adminServer, adminConnections);
   const admin = await listening(adminServer, { host: settings.host, port: settings.adminPort });
   return {
     publisherPort: publisher.port,

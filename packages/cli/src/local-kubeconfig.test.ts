@@ -13,7 +13,7 @@ import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { identify } from "@spry/kube";
 import { dashboard } from "./commands/dashboard.ts";
-import { loadConfig } from "./connection.ts";
+import { kubeconfigFile, loadConfig } from "./connection.ts";
 
 let directory: string;
 let ran: string;
@@ -109,6 +109,22 @@ test.each<[string, () => Given, string]>([
   expect(existsSync(ran)).toBe(false);
   // Named by the user, it is the user's choice.
   expect(() => loadConfig({ kubeconfig: file })).not.toThrow();
+});
+
+test.each(["", ":", "::"])("KUBECONFIG=%j is the same as unset", async (value) => {
+  give({});
+  const dataDir = path.join(directory, ".spry");
+  vi.stubEnv("KUBECONFIG", value);
+  expect(loadConfig({}).server).toBe("https://127.0.0.1:6443");
+  expect(loadConfig({ kubeconfig: "" }).server).toBe("https://127.0.0.1:6443");
+  expect(kubeconfigFile({})).toBe(path.join(dataDir, "kubeconfig"));
+  // The platform of the directory is the one that is meant, too.
+  const write = (name: string, content: string) =>
+    writeFileSync(path.join(dataDir, name), content, { mode: 0o600 });
+  write("dashboard-key", randomBytes(32).toString("base64url"));
+  write("lock", JSON.stringify(identify(process.pid)));
+  write("endpoints.json", JSON.stringify({ dashboard: "http://evil.example" }));
+  await expect(dashboard({ dataDir, open: false })).rejects.toThrow("names a dashboard at");
 });
 
 test("a dashboard that is not this machine's is not opened for the directory's sake", async () => {

@@ -2,11 +2,10 @@
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
 import { createPushWebhook } from "@spry/controller";
-import { boundConnections, type KubeClient, type Logger } from "@spry/kube";
+import { type KubeClient, type Logger } from "@spry/kube";
 import { type Listening, listening } from "./listening.ts";
 
 const requestTimeoutMs = 30_000;
-const connectionLimits = { total: 256, ofAddress: 128 };
 
 export async function startPushServer(options: {
   client: KubeClient;
@@ -37,6 +36,5 @@ export async function startPushServer(options: {
     })().catch(() => outgoing.destroy());
   });
   server.requestTimeout = requestTimeoutMs;
-  boundConnections(server, connectionLimits);
   return listening(server, options);
 }

@@ -1,10 +1,9 @@
 /** `/healthz`, `/readyz` and `/metrics` over HTTP: for probes and scrapers, never for the public. */
 import { createServer, type RequestListener } from "node:http";
-import { bearerToken, boundConnections, isSameSecret, type PrometheusMetrics } from "@spry/kube";
+import { bearerToken, isSameSecret, type PrometheusMetrics } from "@spry/kube";
 import { type Listening, listening } from "./listening.ts";
 
 const headTimeoutMs = 10_000;
-const connectionLimits = { total: 256, ofAddress: 128 };
 const unauthorized =
   "/metrics needs the header Authorization: Bearer, with the token in the file metrics.token of the data directory";
 
@@ -47,6 +46,5 @@ export async function startStatusServer(options: {
     return text(200, options.metrics.render());
   };
   const server = createServer({ headersTimeout: headTimeoutMs }, answer);
-  boundConnections(server, connectionLimits);
   return listening(server, options);
 }

@@ -1,3 +1,5 @@
+import { connectionLimit } from "@spry/kube";
+
 /** What one request, event or Subscription may contain: enough for every user, and limited for the sake of others. */
 export const bounds = {
   /** As the original's `MAX_REQUEST_SIZE`; JetStream's messages have the same limit. */
@@ -15,7 +17,7 @@ export const bounds = {
   sinkLength: 2_048,
   filters: 32,
   inFlight: 1_000,
-  connections: 2_000,
+  connections: connectionLimit(2_000, 0.15),
   connectionsOfAddress: 1_000,
   /** Bodies of all requests to publish together; one address holds at most as much as remains free. */
   publisherBytes: 64 * 1024 ** 2,

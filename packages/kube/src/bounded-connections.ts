@@ -143,8 +143,15 @@ class Slowest {
   }
 }
 
-/** Bounds the connections of an HTTP or HTTPS server, as `BoundedConnections` says. Call it once all listeners are added. */
+const bounded = new WeakSet<Server>();
+
+/**
+ * Bounds the connections of an HTTP or HTTPS server, as `BoundedConnections` says. Call it once all listeners are added; the first
+ * limits that a server gets are those that it keeps.
+ */
 export function boundConnections(server: Server, limits: ConnectionLimits): void {
+  if (bounded.has(server)) return;
+  bounded.add(server);
   const connections = new BoundedConnections(limits);
   server.prependListener("connection", (socket: Socket) => {
     if (!connections.admit(socket)) socket.destroy();

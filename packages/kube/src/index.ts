@@ -59,6 +59,12 @@ export {
   webhookProblem,
 } from "./admission-review.ts";
 export {
+  connectionLimit,
+  type Descriptors,
+  descriptorsOf,
+  openFilesLimit,
+} from "./processes/descriptors.ts";
+export {
   identify,
   type Life,
   lifeOf,

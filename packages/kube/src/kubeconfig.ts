@@ -85,7 +85,7 @@ export function loadKubeconfig(path?: string, options: LoadOptions = {}): Cluste
     }
     return contextOf(merge(present), options.context);
   }
-  const home = join(env.HOME ?? homedir(), ".kube", "config");
+  const home = join(env.HOME || homedir(), ".kube", "config");
   if (existsSync(home)) return contextOf(merge([home]), options.context);
   const serviceAccountDir = options.serviceAccountDir ?? defaultServiceAccountDir;
   if (env.KUBERNETES_SERVICE_HOST) return inClusterConfig(env, serviceAccountDir);

@@ -2,7 +2,7 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
 import { type Duplex } from "node:stream";
-import { boundConnections, type Logger, messageOf, StatusError } from "@spry/kube";
+import { boundConnections, connectionLimit, type Logger, messageOf, StatusError } from "@spry/kube";
 import { type Authenticator } from "../authentication/authenticator.ts";
 import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../request.ts";
@@ -35,7 +35,10 @@ export interface Listener {
 
 const maxHeaderBytes = 64 * 1024;
 const requestTimeoutMs = 60_000;
-const connectionLimits = { total: 10_000, ofAddress: 8_000 };
+const connectionLimits = {
+  total: connectionLimit(10_000, 0.3),
+  ofAddress: connectionLimit(8_000, 0.25),
+};
 
 /** What a listener hands requests to. */
 interface Serving {

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { codeProof } from "@spry/dashboard";
 import { httpsTransport, messageOf } from "@spry/kube";
-import { connect, type GlobalOptions, loadConfig } from "../connection.ts";
+import { connect, type GlobalOptions, loadConfig, namedKubeconfig } from "../connection.ts";
 import { eventsExtension } from "../platform/kubeconfig.ts";
 import { openLogin } from "../open-browser.ts";
 import { assertWrittenHere, isLoopback } from "../local-kubeconfig.ts";
@@ -68,7 +68,7 @@ async function platformLink(
   dataDir: string,
   { kubeconfig }: GlobalOptions,
 ): Promise<string | undefined> {
-  const chosen = kubeconfig ?? process.env["KUBECONFIG"];
+  const chosen = kubeconfig || namedKubeconfig();
   const isOurs = chosen === undefined || path.resolve(chosen) === path.join(dataDir, "kubeconfig");
   const endpoints = readJson<{ dashboard?: string }>(path.join(dataDir, "endpoints.json"));
   const key = readDashboardKey(dataDir);

@@ -12,6 +12,7 @@ import { type EndSignal, exitCodeOf, untilInterrupted } from "../interruption.ts
 import { openLogin } from "../open-browser.ts";
 import { verifyAll } from "./doctor.ts";
 import { openDataDir, writeAtomically } from "../platform/data-dir.ts";
+import { assertDescriptors } from "../platform/descriptors.ts";
 import { diskProblem } from "../platform/disk-problem.ts";
 import { type Platform, startPlatform } from "../platform/platform.ts";
 import { type PodSecurityLevel } from "../pod-security-levels.ts";
@@ -70,6 +71,7 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const registryQuota = bytesOf(options.registryQuota);
   const allowedLoopback = options.allowLoopback.map(hostPortOf);
   const storeQuota = storeQuotaOf(options.storeQuota);
+  assertDescriptors();
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
   const ticker = new Ticker();

@@ -1,5 +1,6 @@
 /** The gateway's process outlives its platform; none of them may be left behind unseen. */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -19,7 +20,12 @@ import { readJson } from "./data-dir.ts";
 import { endGateway, startGatewayProcess } from "./gateway-process.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { applySystemObjects } from "./system-objects.ts";
-import { ensureCountsToken, ensureMetricsToken } from "./token-files.ts";
+import {
+  countsTokenFile,
+  countsTokenVariable,
+  ensureCountsToken,
+  ensureMetricsToken,
+} from "./token-files.ts";
 
 let dir = "";
 let api: ApiServer;
@@ -115,6 +121,21 @@ test("a gateway starts next to a state file that is cut off", async () => {
   const gateway = await start(kubeconfig);
   expect(recorded()).toMatchObject({ pid: gateway.pid, port: gateway.port });
   await gateway.stop();
+});
+
+test("a gateway whose state file is lost is found, and ended by the next start", async () => {
+  const env = { [countsTokenVariable]: countsTokenFile(dir) };
+  const other = { [countsTokenVariable]: `${countsTokenFile(dir)}-of-another` };
+  const wait = ["-e", "console.log(1); setTimeout(() => {}, 60000)"];
+  const [lost, foreign] = [env, other].map((each) => spawn(process.execPath, wait, { env: each }));
+  for (const each of [lost, foreign]) await once(each!.stdout, "data");
+  writeFileSync(path.join(dir, "gateway.json"), "");
+  const gateway = await start(kubeconfig);
+  expect([lost?.signalCode, foreign?.signalCode]).toEqual(["SIGTERM", null]);
+  foreign?.kill("SIGKILL");
+  const identity = identify(gateway.pid);
+  await gateway.stop();
+  expect(isAlive(identity)).toBe(false);
 });
 
 test("one that ends, and cannot be started for a while, is started once it can", async () => {

@@ -18,6 +18,7 @@ import {
   messageOf,
   type ProcessIdentity,
   readIdentity,
+  readStat,
   signalIdentity,
   startProgram,
   type StartedProgram,
@@ -27,7 +28,7 @@ import { gatewayProgram, nodeOptions } from "../programs.ts";
 import { UserError } from "../user-error.ts";
 import { allowedLoopbackVariable } from "./allowed-loopback.ts";
 import { readJson, writeAtomically } from "./data-dir.ts";
-import { countsTokenVariable, metricsTokenVariable } from "./token-files.ts";
+import { countsTokenFile, countsTokenVariable, metricsTokenVariable } from "./token-files.ts";
 
 export interface GatewayOptions {
   dataDir: string;
@@ -92,6 +93,7 @@ const watchIntervalMs = 1_000;
 export async function startGatewayProcess(options: GatewayOptions): Promise<GatewayProcess> {
   const stateFile = path.join(options.dataDir, stateName);
   const adopted = await adopt(stateFile, options);
+  await endStrays(options.dataDir, adopted);
   let own: ProcessIdentity | undefined = adopted;
   const remember = (started: ProcessIdentity) => (own = started);
   let running = adopted ?? (await start(stateFile, options, remember));
@@ -298,10 +300,29 @@ function reportedPorts(pipe: Readable, options: GatewayOptions): Promise<Ports> 
   });
 }
 
+/** The gateway of this data directory, if one is running. */
+export function gatewayOf(dataDir: string): ProcessIdentity | undefined {
+  const running = readRunning(path.join(dataDir, stateName));
+  return running && lifeOf(running) === "alive" ? running : undefined;
+}
+
 /** Ends the gateway of this data directory, if one is running. */
 export async function endGateway(dataDir: string): Promise<void> {
   const running = readRunning(path.join(dataDir, stateName));
   if (running) await end(running);
+  await endStrays(dataDir);
+}
+
+/** Ends gateways of this data directory that no file names any more: they would keep their ports for ever. */
+async function endStrays(dataDir: string, known?: ProcessIdentity): Promise<void> {
+  const own = `${countsTokenVariable}=${countsTokenFile(dataDir)}`;
+  // Not loaded by commands that only look for the gateway.
+  const { findByEnvironment } = await import("@spry/machine");
+  for (const { pid, value } of await findByEnvironment(own)) {
+    if (value !== "" || pid === known?.pid || pid === process.ppid) continue;
+    // It may have ended meanwhile.
+    if (readStat(pid)) await end(identify(pid));
+  }
 }
 
 /** Resolves when it has ended, or does not end for longer than it may take. */

@@ -16,6 +16,7 @@ import { startStatusServer } from "../status-server.ts";
 import { type Certificates } from "./certificates.ts";
 import { controllerConfig } from "./controller-config.ts";
 import { type DataDir, writeAtomically } from "./data-dir.ts";
+import { defineDescriptorMetrics, watchDescriptors } from "./descriptors.ts";
 import { ensureDefaultGateway } from "./default-gateway.ts";
 import { type Foundation, host, openFoundation, pullAddress } from "./foundation.ts";
 import { startGateway } from "./gateway.ts";
@@ -129,6 +130,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
 
     const metrics = prometheusMetrics();
     defineWarmMetrics(metrics.registry, sandbox);
+    defineDescriptorMetrics(metrics.registry);
     const liveness = new Liveness();
     let isReady = false;
     const status = await occupying("metrics", options.metricsPort, "--metrics-port", (port) =>
@@ -172,6 +174,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       await Promise.allSettled(work);
     });
     void collectWhenIdle(running.signal);
+    void watchDescriptors(log, running.signal);
     for (const one of work)
       one.catch((error: unknown) =>
         log.error({ error }, "a component of the platform ended unexpectedly"),

@@ -15,7 +15,7 @@ export interface TokenFile {
 
 /** What the scaler shows to the gateway. */
 export function ensureCountsToken(dataDir: string): TokenFile {
-  return ensureToken(path.join(dataDir, "counts-token"));
+  return ensureToken(countsTokenFile(dataDir));
 }
 
 /** What scrapers show where they read `/metrics`: Pods may share the machine's network, and so reach these ports. */
@@ -23,6 +23,7 @@ export function ensureMetricsToken(dataDir: string): TokenFile {
   return ensureToken(metricsTokenFile(dataDir));
 }
 
+export const countsTokenFile = (dataDir: string): string => path.join(dataDir, "counts-token");
 export const metricsTokenFile = (dataDir: string): string => path.join(dataDir, "metrics.token");
 
 function ensureToken(file: string): TokenFile {

@@ -1,7 +1,13 @@
 import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo } from "node:net";
 import { type Duplex } from "node:stream";
-import { boundConnections, type Logger, messageOf, silentLogger } from "@spry/kube";
+import {
+  boundConnections,
+  connectionLimit,
+  type Logger,
+  messageOf,
+  silentLogger,
+} from "@spry/kube";
 import { type Access } from "./access.ts";
 import { type ReadGatewayMetrics } from "./function-metrics.ts";
 import { type OidcOptions } from "./oidc.ts";
@@ -50,7 +56,10 @@ export interface Dashboard {
 /** The time in which a request's head must arrive, and the whole request. */
 const headTimeoutMs = 10_000;
 const defaultRequestTimeoutMs = 120_000;
-const connectionLimits = { total: 500, ofAddress: 400 };
+const connectionLimits = {
+  total: connectionLimit(500, 0.1),
+  ofAddress: connectionLimit(400, 0.08),
+};
 
 /** Opens the port. Its code is loaded with the first request: a platform whose page is never opened does not pay for it. */
 export async function startDashboard(options: DashboardOptions): Promise<Dashboard> {
@@ -91,6 +100,8 @@ export async function startDashboard(options: DashboardOptions): Promise<Dashboa
     server.once("error", reject);
     server.listen(options.port, options.host, () => {
       server.off("error", reject);
+      // Of a connection that could not be accepted, for want of a descriptor: the next one may be.
+      server.on("error", () => {});
       resolve();
     });
   });

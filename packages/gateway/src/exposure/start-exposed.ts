@@ -1,4 +1,5 @@
 import {
+  connectionLimit,
   type Clock,
   type EndpointSlice,
   type Informer,
@@ -35,7 +36,10 @@ interface Address {
 /** From the first byte of a connection to the end of its handshake. */
 const handshakeTimeoutMs = 10_000;
 /** Until the end of their handshakes. */
-const connections = { total: 20_000, ofAddress: 10_000 };
+const connections = {
+  total: connectionLimit(20_000, 0.15),
+  ofAddress: connectionLimit(10_000, 0.1),
+};
 
 /** The hosts of APIRules, their certificates, and the listener for HTTPS. */
 export function startExposed(options: ExposureOptions, deps: ExposedDeps) {

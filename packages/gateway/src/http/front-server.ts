@@ -1,7 +1,7 @@
 import * as http from "node:http";
 import { type Socket } from "node:net";
 import { type TLSSocket } from "node:tls";
-import { BoundedConnections, messageOf, noteRequest, sleep } from "@spry/kube";
+import { BoundedConnections, connectionLimit, messageOf, noteRequest, sleep } from "@spry/kube";
 import { maxHeadBytes } from "../attempt/backend.ts";
 import { type Connection } from "../inside/callers.ts";
 import { type Entrance } from "../inside/entrance.ts";
@@ -78,7 +78,7 @@ const keepAliveTimeoutMs = 65_000;
 const keepAliveProbeMs = 60_000;
 /** How often connections are looked over for heads and requests that take too long. */
 const overdueCheckMs = 5_000;
-const maxConnections = 20_000;
+const maxConnections = connectionLimit(20_000, 0.3);
 /** How long a client that is refused may still send. */
 const lingerMs = 100;
 

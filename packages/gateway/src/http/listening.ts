@@ -24,6 +24,8 @@ export function listen(
     server.once("error", reject);
     server.listen(address.port, address.host, () => {
       server.off("error", reject);
+      // Of a connection that could not be accepted, for want of a descriptor: the next one may be.
+      server.on("error", () => {});
       resolve((server.address() as AddressInfo).port);
     });
   });

@@ -1,7 +1,7 @@
 import * as http from "node:http";
 import { type Socket } from "node:net";
 import { brokenPath, countsPath, drainedPath } from "@spry/function";
-import { boundConnections, type Clock } from "@spry/kube";
+import { boundConnections, type Clock, connectionLimit } from "@spry/kube";
 import { type Admission } from "../admission/admission.ts";
 import { admissionsPath, admissionsProtocol, gatewayHeader } from "../admission/witness.ts";
 import { type PodsInUse } from "../activation/pods-in-use.ts";
@@ -14,7 +14,10 @@ import { type Existing, type GatewayMetrics } from "./gateway-metrics.ts";
 const maxUnreadBytes = 4 * 1024 ** 2;
 /** For a request's whole head. */
 const headTimeoutMs = 5_000;
-const connectionLimits = { total: 2_000, ofAddress: 1_000 };
+const connectionLimits = {
+  total: connectionLimit(2_000, 0.05),
+  ofAddress: connectionLimit(1_000, 0.025),
+};
 /** What programs of this machine call a loopback address, a port aside. */
 const loopbackHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 

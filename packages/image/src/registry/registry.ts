@@ -241,7 +241,12 @@ async function listen(
   bound?.(server);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(port, host, resolve);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      // Of a connection that could not be accepted, for want of a descriptor: the next one may be.
+      server.on("error", () => {});
+      resolve();
+    });
   });
   return {
     port: (server.address() as AddressInfo).port,

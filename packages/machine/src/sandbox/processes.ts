@@ -87,7 +87,7 @@ const allStats = new Scan(async (pid) => {
 });
 
 /** By them processes are found again: only these variables are kept of an environment. */
-const markers = ["SPRY_ROOT=", "SPRY_OCI="];
+const markers = ["SPRY_ROOT=", "SPRY_OCI=", "SPRY_COUNTS_TOKEN_FILE="];
 
 const allMarkers = new Scan(async (pid) => {
   if (pid === process.pid) return undefined;

@@ -48,13 +48,15 @@ function askByUdp(server: string, query: Buffer): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     // A socket of its own, so that no other response can be taken for this one.
     const socket = createSocket(isIP(server) === 6 ? "udp6" : "udp4");
+    let isOver = false;
     const end = (answer?: Buffer) => {
       clearTimeout(timer);
-      socket.close();
+      if (!isOver) socket.close();
+      isOver = true;
       resolve(answer);
     };
     const timer = setTimeout(end, tryMs);
-    socket.once("error", () => end());
+    socket.on("error", () => end());
     socket.on("message", (answer) => {
       if (answer.length >= 12 && answer.readUInt16BE(0) === query.readUInt16BE(0)) end(answer);
     });
@@ -71,7 +73,7 @@ function askByTcp(server: string, query: Buffer): Promise<Buffer | undefined> {
       resolve(answer);
     };
     socket.once("timeout", () => end());
-    socket.once("error", () => end());
+    socket.on("error", () => end());
     socket.once("close", () => resolve(undefined));
     socket.on("data", (chunk) => {
       received = Buffer.concat([received, chunk]);

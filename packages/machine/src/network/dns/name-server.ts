@@ -130,6 +130,8 @@ function bindTcp(server: Server, host: string, port: number): Promise<void> {
     server.once("error", reject);
     server.listen({ host, port }, () => {
       server.off("error", reject);
+      // Of a connection that could not be accepted, for want of a descriptor: the next one may be.
+      server.on("error", () => {});
       resolve();
     });
   });

@@ -78,6 +78,8 @@ export class OciNetwork {
       server.once("error", reject);
       server.listen({ host: this.hostAddress, port }, () => {
         server.off("error", reject);
+        // Of a connection that could not be accepted, for want of a descriptor: the next one may be.
+        server.on("error", () => {});
         resolve((server.address() as { port: number }).port);
       });
     });
