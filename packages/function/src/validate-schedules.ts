@@ -83,7 +83,7 @@ export function timeZoneProblem(timeZone: string): string | undefined {
   // Offsets like +01:00 are not names, though the language accepts them too.
   if (/^[A-Za-z][\w+/-]{0,63}$/.test(timeZone)) {
     try {
-      new Intl.DateTimeFormat("en", { timeZone });
+      Intl.DateTimeFormat("en", { timeZone });
       return undefined;
     } catch {
       // Said below.

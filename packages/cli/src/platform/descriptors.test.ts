@@ -42,7 +42,9 @@ test("a server of the platform's own takes so many connections, and closes other
     socket.once("close", () => open--);
   });
   const sockets = Array.from({ length: limit + 20 }, () => connect(listener.port, "127.0.0.1"));
-  onTestFinished(() => void sockets.forEach((socket) => socket.destroy()));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
   for (const socket of sockets) socket.on("error", () => {});
   await expect.poll(() => sockets.filter((socket) => socket.readableEnded).length).toBe(20);
   expect(open).toBe(limit);
