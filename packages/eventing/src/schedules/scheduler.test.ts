@@ -98,6 +98,16 @@ async function scheduled(schedule: Partial<FunctionSchedule>) {
     set: (minutes: number) => clock.set(minutes * 60_000),
     /** How often what is kept of the schedule has been read. */
     looks: () => looks,
+    change: (changed: Partial<FunctionSchedule>) =>
+      client.patch(
+        functions,
+        { namespace: "default", name: "fn" },
+        { spec: { schedules: [{ name: "s", cron: "*/10 * * * *", ...changed }] } },
+      ),
+    events: async () =>
+      (await client.list(resources.events, { namespace: "default" })).items.map(
+        ({ reason = "", message = "", count = 1 }) => `${count} ${reason}: ${message}`,
+      ),
     async away(minutes: number) {
       stop.abort();
       await clock.advance(minutes * 60_000);
@@ -177,4 +187,19 @@ describe("a Function with a schedule", () => {
     await fn.advance(15);
     expect(fn.called).toEqual([]);
   });
+});
+
+test("a stored schedule by which nothing would run is an Event, is not tried again, and runs once it is right", async () => {
+  await using fn = await scheduled({ cron: "every day" });
+  await fn.advance(60);
+  await expect
+    .poll(() => fn.events())
+    .toEqual([
+      expect.stringMatching(/^1 InvalidSchedule: schedule s: "every day" is not a cron/) as string,
+    ]);
+  expect(fn.looks()).toBe(0);
+  await fn.change({});
+  await expect.poll(() => fn.looks()).toBeGreaterThan(0);
+  await fn.advance(10);
+  await expect.poll(() => fn.called.length).toBe(1);
 });

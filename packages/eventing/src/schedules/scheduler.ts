@@ -1,4 +1,10 @@
-import { type Function, functions, type FunctionSchedule } from "@spry/function";
+import {
+  cronProblem,
+  type Function,
+  functions,
+  type FunctionSchedule,
+  timeZoneProblem,
+} from "@spry/function";
 import {
   type Clock,
   EventRecorder,
@@ -82,7 +88,8 @@ export class Scheduler {
     for (const [id, { text, cancel }] of this.#running) {
       cancel();
       const key = id.slice(0, id.lastIndexOf("/"));
-      void this.#plan(key, id, JSON.parse(text) as FunctionSchedule);
+      const schedule = JSON.parse(text) as FunctionSchedule;
+      if (problemOf(schedule) === undefined) void this.#plan(key, id, schedule);
     }
   }
 
@@ -106,6 +113,12 @@ export class Scheduler {
     }
     for (const [id, schedule] of wanted) {
       this.#running.set(id, { text: JSON.stringify(schedule), cancel: () => {} });
+      const problem = problemOf(schedule);
+      // Admission refuses it; what is stored all the same is not tried again until it changes.
+      if (problem !== undefined) {
+        this.#note(key, "InvalidSchedule", `schedule ${schedule.name}: ${problem}`);
+        continue;
+      }
       void this.#plan(key, id, schedule);
     }
     if (!this.#cache.get(key)) void this.#forget(key);
@@ -229,4 +242,9 @@ function isSilent(
   if (seenUpTo <= now) return false;
   const next = nextRun(cron, timeZone, seenUpTo);
   return next !== undefined && seenUpTo - now > next - seenUpTo;
+}
+
+/** Why nothing would ever run. */
+function problemOf({ cron, timeZone }: FunctionSchedule): string | undefined {
+  return cronProblem(cron) ?? (timeZone === undefined ? undefined : timeZoneProblem(timeZone));
 }
