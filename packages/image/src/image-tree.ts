@@ -56,7 +56,7 @@ export class ImageTree {
     if (!found) return;
     if (!found.isFile()) this.#directories.clear();
     if (!found.isDirectory()) return rmSync(file, { force: true });
-    // It may hold a million files, which nobody is to wait for.
+    // It may hold a million files, which are removed while others go on.
     if (this.#removed === 0) mkdirSync(this.#trash, { mode: 0o700 });
     renameSync(file, join(this.#trash, String(this.#removed++)));
   }

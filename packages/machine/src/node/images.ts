@@ -134,19 +134,21 @@ export class ImageStore {
     return image;
   }
 
-  /** Undefined when `find` can answer at once. Otherwise resolves when it can: nobody waits in the meantime. */
+  /** Undefined when `find` can answer at once. Otherwise resolves when it can, and others go on meanwhile. */
   check(name: string): Promise<void> | undefined {
     const image = this.#named(name);
     if (!image || this.#whole.has(image) || !hasManyFiles(listOf(image))) return undefined;
     const known = this.#checks.get(image);
     if (known) return known;
-    const check = firstDamagedOfMany(image.rootDir, listOf(image)).then((file) => {
-      this.#checks.delete(image);
-      if (file === undefined) this.#whole.add(image);
-      else this.#setAside(image, file);
-    });
+    const check = this.#look(image).finally(() => this.#checks.delete(image));
     this.#checks.set(image, check);
     return check;
+  }
+
+  async #look(image: StoredImage): Promise<void> {
+    const file = await firstDamagedOfMany(image.rootDir, listOf(image));
+    if (file === undefined) this.#whole.add(image);
+    else this.#setAside(image, file);
   }
 
   /** Looked at once after a start. */

@@ -31,7 +31,7 @@ import {
   type WarmFigures,
 } from "../sandbox.ts";
 import { BaseRoots } from "./base-root.ts";
-import { DescriptorGuard, maxInotifyInstances } from "./descriptor-guard.ts";
+import { DescriptorGuard } from "./descriptor-guard.ts";
 import { HostFiles } from "./host-files.ts";
 import { raiseUserLimits } from "./kernel-limits.ts";
 import { type OciContext } from "./runtime-process.ts";
