@@ -1,4 +1,15 @@
-import { lstatSync, mkdirSync, readlinkSync, rmSync } from "node:fs";
+import { randomBytes } from "node:crypto";
+import {
+  chmodSync,
+  lchownSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
 const linkHopLimit = 40;
@@ -13,8 +24,16 @@ export class ImageTree {
   /** Image directory → where it really is below the root. Dropped whenever a name changes its meaning. */
   readonly #directories = new Map<string, string>();
 
-  constructor(root: string) {
+  readonly #onDirectory: () => void;
+  /** Where directories are that were removed; next to the root. */
+  readonly #trash: string;
+  #removed = 0;
+
+  /** `onDirectory` is called for each directory that no archive names, but a path goes through. */
+  constructor(root: string, onDirectory: () => void = () => {}) {
     this.root = root;
+    this.#onDirectory = onDirectory;
+    this.#trash = `${root}.removed-${randomBytes(4).toString("hex")}`;
   }
 
   /** Where the last part of an image path is on disk; missing directories above it are created. */
@@ -36,7 +55,32 @@ export class ImageTree {
     const found = lstatSync(file, { throwIfNoEntry: false });
     if (!found) return;
     if (!found.isFile()) this.#directories.clear();
-    rmSync(file, { recursive: true, force: true });
+    if (!found.isDirectory()) return rmSync(file, { force: true });
+    // It may hold a million files, which are removed while others go on.
+    if (this.#removed === 0) mkdirSync(this.#trash, { mode: 0o700 });
+    renameSync(file, join(this.#trash, String(this.#removed++)));
+  }
+
+  /** Removes all that is in a directory, except for what is to stay; `parent` is one that `locate` returned. */
+  empty(parent: string, stays: (name: string) => boolean): void {
+    const dir = join(this.root, parent);
+    const { mode, uid, gid } = lstatSync(dir);
+    this.remove(dir);
+    const removed = join(this.#trash, String(this.#removed - 1));
+    mkdirSync(dir, { mode: mode & 0o7777 });
+    chmodSync(dir, mode & 0o7777);
+    const own = lstatSync(dir);
+    if (own.uid !== uid || own.gid !== gid) lchownSync(dir, uid, gid);
+    for (const name of readdirSync(removed))
+      if (stays(name)) renameSync(join(removed, name), join(dir, name));
+  }
+
+  /** Frees the room of what has been removed. */
+  async close(): Promise<void> {
+    if (this.#removed === 0) return;
+    const all = { recursive: true, force: true };
+    // A path that was as long as a path can be is longer now, which only the other one removes.
+    await rm(this.#trash, all).catch(() => rmSync(this.#trash, all));
   }
 
   /**
@@ -87,8 +131,10 @@ export class ImageTree {
         rest.unshift(...target.split("/"));
         continue;
       }
-      if (!found) mkdirSync(file, { mode: 0o755 });
-      else if (!found.isDirectory()) throw new Error(`${next} is not a directory`);
+      if (!found) {
+        this.#onDirectory();
+        mkdirSync(file, { mode: 0o755 });
+      } else if (!found.isDirectory()) throw new Error(`${next} is not a directory`);
       at = next;
     }
   }

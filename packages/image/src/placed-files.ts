@@ -13,9 +13,22 @@ export interface PlacedFile {
   identity?: string;
 }
 
+/** Of a layer with more files, nothing is remembered: they would be more memory than reading them again takes time. */
+const maxPlaced = 50_000;
+
 /** What a layer has brought, by path below the root directory. */
 export class PlacedFiles {
   readonly files = new Map<string, PlacedFile>();
   /** Nothing was there before, and nothing was taken away or linked: these are all the regular files that have changed. */
   isWhole = true;
+  #isTooMuch = false;
+
+  add(path: string, file: PlacedFile): void {
+    if (this.#isTooMuch) return;
+    this.files.set(path, file);
+    if (this.files.size <= maxPlaced) return;
+    this.#isTooMuch = true;
+    this.isWhole = false;
+    this.files.clear();
+  }
 }

@@ -23,6 +23,9 @@ const blockSize = 512;
 /** Names and pax headers: more than any system's path, little enough to hold in memory. */
 const extensionSizeLimit = 64 * 1024;
 
+const never = (): boolean => false;
+const none = new Uint8Array();
+
 /**
  * A tar reader that chunks are pushed into, synchronously: of thousands of small files nothing waits
  * for a turn of the event loop. Reads POSIX ustar, pax, and GNU's long names and large numbers.
@@ -43,12 +46,17 @@ export class TarReader {
     this.#sink = sink;
   }
 
-  push(chunk: Uint8Array): void {
+  /** Returns what it has not taken yet, if `isDue` says between two entries that others are to have their turn. */
+  push(chunk: Uint8Array, isDue: () => boolean = never): Uint8Array {
     let rest: Buffer = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     while (rest.length > 0 && this.#state !== "end") {
       if (this.#state === "content" || this.#state === "padding") rest = this.#pass(rest);
-      else rest = this.#gather(rest);
+      else {
+        rest = this.#gather(rest);
+        if (isDue()) return rest;
+      }
     }
+    return none;
   }
 
   /** Says that no more comes; throws when the archive is not whole. */

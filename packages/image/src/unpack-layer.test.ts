@@ -251,6 +251,40 @@ describe("a hostile layer", () => {
     );
   });
 
+  test("has directories that only paths go through counted as entries", async () => {
+    const deep = (name: string) => file(`${name}/${"d/".repeat(100)}x`);
+    await expect(
+      unpack([["a", "b", "c", "d"].map(deep)], { limits: { entries: 350 } }),
+    ).rejects.toThrow();
+    await unpack([["a", "b", "c"].map(deep)], { limits: { entries: 350 } });
+  });
+
+  test("of many entries lets others have their turn, also within one piece", async () => {
+    const entries = Array.from({ length: 400 }, (_, i) => file(`${i}/${"d/".repeat(50)}x`));
+    let [turns, isOver] = [0, false];
+    const others = () => {
+      turns++;
+      if (!isOver) setImmediate(others);
+    };
+    const piece = await packTar(entries);
+    const dir = temporaryDirectory();
+    const before = turns;
+    setImmediate(others);
+    await unpackLayer(chunked(piece), dir);
+    isOver = true;
+    expect(turns - before).toBeGreaterThan(3);
+  });
+
+  test("leaves nothing next to the image of what it has replaced", async () => {
+    const { dir, root } = await unpack([
+      [file("old/a/x"), file("app/y"), file("app/z")],
+      [file("old"), file("app/.wh..wh..opq"), file("app/new")],
+    ]);
+    expect(readdirSync(root).toSorted()).toEqual(["app", "old"]);
+    expect(readdirSync(join(root, "app"))).toEqual(["new"]);
+    expect(readdirSync(dir).toSorted()).toEqual(["outside", "root"]);
+  });
+
   test("that grows a thousandfold is stopped at the limit", async () => {
     const bomb = gzipSync(
       Buffer.concat([await packTar([file("a")]), Buffer.alloc(64 * 1024 * 1024)]),

@@ -10,11 +10,11 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readlinkSync,
   symlinkSync,
   writeSync,
 } from "node:fs";
+import { setImmediate as turn } from "node:timers/promises";
 import { decompress } from "./decompress.ts";
 import { type Digest, digestFrom } from "./digest.ts";
 import { EarlierFiles } from "./earlier-files.ts";
@@ -26,14 +26,20 @@ import { type TarEntry, TarReader, type TarSink } from "./tar-reader.ts";
 export interface UnpackLimits {
   /** Bytes after decompression (8 GiB). */
   size?: number;
-  /** Files, directories and links (1,000,000). */
+  /** Files, directories and links (1,000,000), also directories that only paths go through. */
   entries?: number;
 }
+
+/** All names of an image, in bytes: what is kept of them while it is unpacked is not more. */
+const maxNameBytes = 128 * 1024 * 1024;
+/** So long an image is unpacked before others have their turn. */
+const turnMs = 20;
 
 /** What has been unpacked, counted over all layers of an image. */
 export interface UnpackTotals {
   size: number;
   entries: number;
+  names?: number;
 }
 
 /** Larger files are written while they arrive. */
@@ -76,16 +82,24 @@ export async function unpackLayer(
   );
   const reader = new TarReader(unpacker);
   const whole = createHash("sha256");
+  let since = performance.now();
+  const isDue = () => performance.now() - since > turnMs;
   try {
     for await (const chunk of decompress(source, sizeLimit)) {
       totals.size += chunk.length;
       if (totals.size > sizeLimit) throw new Error(`more than ${sizeLimit} bytes`);
       if (options.diffId) whole.update(chunk);
-      reader.push(chunk);
+      for (let rest: Uint8Array = chunk; rest.length > 0;) {
+        rest = reader.push(rest, isDue);
+        if (!isDue()) continue;
+        await turn();
+        since = performance.now();
+      }
     }
     reader.finish();
   } finally {
     unpacker.close();
+    await unpacker.removeReplaced();
   }
   if (options.diffId && digestFrom(whole) !== options.diffId)
     throw new Error(`the content is not ${options.diffId}, which the configuration names`);
@@ -131,16 +145,23 @@ class LayerUnpacker implements TarSink {
     this.#keepsOwners = keepsOwners;
     this.#earlier = earlier;
     this.#placed = placed;
-    this.#tree = new ImageTree(dir);
+    this.#tree = new ImageTree(dir, () => this.#count());
     this.#totals = totals;
     this.#entryLimit = entryLimit;
   }
 
   begin(entry: TarEntry): void {
     this.#entry = entry;
+    this.#count();
+    this.#totals.names = (this.#totals.names ?? 0) + entry.path.length;
+    if (this.#totals.names > maxNameBytes)
+      throw new Error(`more than ${maxNameBytes} bytes of names`);
+    this.#explained(() => this.#place(entry));
+  }
+
+  #count(): void {
     if (++this.#totals.entries > this.#entryLimit)
       throw new Error(`more than ${this.#entryLimit} entries`);
-    this.#explained(() => this.#place(entry));
   }
 
   data(chunk: Uint8Array): void {
@@ -158,6 +179,11 @@ class LayerUnpacker implements TarSink {
     this.#small = undefined;
     if (small) this.#explained(() => this.#placeSmall(small));
     this.close();
+  }
+
+  /** What the layer has replaced may take a while to be removed. */
+  async removeReplaced(): Promise<void> {
+    await this.#tree.close();
   }
 
   close(): void {
@@ -186,7 +212,7 @@ class LayerUnpacker implements TarSink {
         if ((entry.mode & 0o1777) === 0o1777) chmodSync(file, 0o1777);
         return;
       case "file":
-        placed?.files.set(pathOf(parent, name), { size: entry.size });
+        placed?.add(pathOf(parent, name), { size: entry.size });
         if ((this.#earlier ?? placed) && entry.size <= maxSharedBytes)
           this.#small = { path: pathOf(parent, name), file, mode, owner, chunks: [] };
         else this.#placeFile(file, mode, owner);
@@ -278,8 +304,8 @@ class LayerUnpacker implements TarSink {
 
   #hide(parent: string, name: string): void {
     if (name === opaqueWhiteout) {
-      for (const child of readdirSync(this.#tree.fileAt(parent, ".")))
-        this.#hideLower(parent, child);
+      // What is below was there before, or came with this layer.
+      this.#tree.empty(parent, (child) => this.#made.has(pathOf(parent, child)));
       return;
     }
     const hidden = name.slice(whiteoutPrefix.length);

@@ -31,13 +31,14 @@ export async function openSandbox(
 ): Promise<ChosenSandbox> {
   if (kind === "process") return chosen(await openProcess(settings), "");
   try {
-    return chosen(await openOciSandbox(settings), "");
+    // Chosen by itself, a sandbox keeps what the other one keeps, too.
+    return chosen(await openOciSandbox({ ...settings, needsNetwork: kind === "auto" }), "");
   } catch (error) {
     const why = messageOf(error);
     if (kind === "oci")
       throw new UserError(
         `containers cannot be run here: ${why}`,
-        "run as root on Linux with runc or crun installed, or use --sandbox process",
+        "run as root on Linux with the packages runc (or crun), nftables and iproute2, or use --sandbox process",
       );
     settings.log.info({ why }, "using the process sandbox");
     return chosen(await openProcess(settings), `the stronger sandbox, oci, cannot be used: ${why}`);

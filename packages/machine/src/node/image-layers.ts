@@ -9,7 +9,7 @@ import {
   statSync,
   symlinkSync,
 } from "node:fs";
-import { access, mkdir, rename, rm } from "node:fs/promises";
+import { access, mkdir, rename } from "node:fs/promises";
 import path from "node:path";
 import { setImmediate } from "node:timers/promises";
 import {
@@ -20,11 +20,14 @@ import {
   type ResolvedImage,
   unpackLayer,
 } from "@spry/image";
+import { removeTree } from "../sandbox/remove-tree.ts";
 
 /** Below this many compressed bytes, unpacking again is as quick as linking. */
 const worthSharing = 256 * 1024;
 /** Below this many compressed bytes, a last layer is written as quickly as it is compared with an earlier one. */
 const worthComparing = 64 * 1024;
+/** Four times as many as Docker makes. */
+const maxLayers = 512;
 /** Entries linked between two turns of the event loop. */
 const linkBatch = 200;
 
@@ -60,6 +63,8 @@ export async function unpackImageLayers(
   { dir, sharedDir, isChecked, earlier, keepsOwners }: UnpackOptions,
 ): Promise<UnpackedImage> {
   const { layers } = image.manifest;
+  if (layers.length > maxLayers)
+    throw new Error(`the image has ${layers.length} layers, more than the ${maxLayers} taken`);
   const isWorth = (layers.at(-1)?.size ?? 0) >= worthComparing;
   const last = isWorth ? { earlier, placed: new PlacedFiles() } : {};
   const options = { keepsOwners, last };
@@ -120,7 +125,7 @@ async function ensureBase(
     });
     return size;
   } finally {
-    await rm(partial, { recursive: true, force: true });
+    await removeTree(partial);
   }
 }
 

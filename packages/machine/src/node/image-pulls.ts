@@ -86,6 +86,11 @@ export class ImagePulls {
       return image;
     }
     if (pull.running) return undefined;
+    const check = images.check(name);
+    if (check) {
+      void this.#afterCheck(pull, check);
+      return undefined;
+    }
     const present = images.find(name);
     if (policy === "Never" && !present) {
       this.#refuse(container, name);
@@ -128,6 +133,15 @@ export class ImagePulls {
     const pull = this.#pulls.get(container.name);
     if (!pull || pull.running || pull.retryAt === 0) return Number.POSITIVE_INFINITY;
     return Math.max(1, pull.retryAt - this.#options.clock.now());
+  }
+
+  /** The image is here and has many files: whether all of them are there takes its time. */
+  async #afterCheck(pull: Pull, check: Promise<void>): Promise<void> {
+    const { during, wake } = this.#options;
+    pull.running = true;
+    await during(() => check);
+    pull.running = false;
+    wake();
   }
 
   /** Fetches the image, or only makes the present one ready; then wakes the Pod. */

@@ -82,6 +82,30 @@ test.each<[string, (file: string) => void]>([
   },
 );
 
+test("the files of an image with very many are looked at after a restart, too, while others go on", async () => {
+  const { dir, registry, store, clock } = await openStore();
+  const many = Object.fromEntries(
+    Array.from({ length: 20_500 }, (_, i) => [`app/${Math.floor(i / 500)}/${i}`, "x"]),
+  );
+  const name = await registry.push("many:1", many);
+  const { rootDir } = await store.pull(name, someone);
+  const restarted = async () => {
+    const later = new ImageStore({ dir, mirrors: registry.mirrors, clock, log: silentLogger });
+    await later.open();
+    return later;
+  };
+  const whole = await restarted();
+  expect(whole.find(name)).toBeUndefined();
+  await whole.check(name);
+  expect(whole.find(name)).toBeDefined();
+  truncateSync(path.join(rootDir, "app/40/20499"), 0);
+  const later = await restarted();
+  await later.check(name);
+  expect(later.find(name)).toBeUndefined();
+  expect((await later.pull(name, someone)).rootDir).toBe(rootDir);
+  expect(readFileSync(path.join(rootDir, "app/40/20499"), "utf8")).toBe("x");
+});
+
 test("all files of an image are on its list, also those that it shares with the version before", async () => {
   const { dir, registry, store, clock } = await openStore();
   const assets = Object.fromEntries(

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import {
   type ContainerConfig,
@@ -19,8 +19,9 @@ import {
   OutboundGuard,
   type PullCredentials,
 } from "@spry/kube";
+import { removeTree } from "../sandbox/remove-tree.ts";
 import { type LocalImage } from "../sandbox/sandbox.ts";
-import { firstDamagedFile, writeFileList } from "./file-list.ts";
+import { firstDamagedFile, firstDamagedOfMany, hasManyFiles, writeFileList } from "./file-list.ts";
 import { pullFailure } from "./pull-failure.ts";
 import {
   mayUse,
@@ -98,6 +99,7 @@ export class ImageStore {
   readonly #content = new Map<string, ReadonlyMap<string, PlacedFile>>();
   /** Images whose files have all been seen since the start. */
   readonly #whole = new WeakSet<StoredImage>();
+  readonly #checks = new Map<StoredImage, Promise<void>>();
 
   constructor(options: ImageStoreOptions) {
     this.#options = options;
@@ -111,14 +113,13 @@ export class ImageStore {
     await mkdir(dir, { recursive: true, mode: 0o755 });
     for (const name of await readdir(dir)) {
       if (!/^[0-9a-f]{64}$/.test(name)) {
-        if (name.includes(".partial-"))
-          await rm(path.join(dir, name), { recursive: true, force: true });
+        if (name.includes(".partial-")) await this.#discard(path.join(dir, name));
         continue;
       }
       const stored = readJson(path.join(dir, name, "config.json")) as ImageRecord | undefined;
       // A sandbox that runs images where they are must not let Pods write what an image lets them write.
       const isFit = stored && (keepsOwners || !stored.keepsOwners);
-      if (!isFit) await rm(path.join(dir, name), { recursive: true, force: true });
+      if (!isFit) await this.#discard(path.join(dir, name));
       else this.#add(`sha256:${name}`, stored, clock.now());
     }
     const names =
@@ -127,39 +128,70 @@ export class ImageStore {
       if (this.#images.has(digest)) this.#names.set(name, digest);
   }
 
+  /** What cannot be removed now is tried again at the next start, which it must not prevent. */
+  async #discard(dir: string): Promise<void> {
+    await removeTree(dir).catch((error: unknown) =>
+      this.#options.log.warn({ dir, error: messageOf(error) }, "removing an image failed"),
+    );
+  }
+
   get #keepsOwners(): boolean {
     return this.#options.keepsOwners?.() ?? false;
   }
 
-  /** The image, if it is on this machine. */
-  find(name: string): LocalImage | undefined {
+  #named(name: string): StoredImage | undefined {
     const digest = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
     const last = this.#options.pinned?.get(name) ?? this.#names.get(name);
-    const image = this.#images.get(digest ?? "") ?? this.#images.get(last ?? "");
+    return this.#images.get(digest ?? "") ?? this.#images.get(last ?? "");
+  }
+
+  /** The image, if it is on this machine. One with many files has to be looked at by `check` once after a start. */
+  find(name: string): LocalImage | undefined {
+    const image = this.#named(name);
     if (!image || !this.#isWhole(image)) return undefined;
     image.lastUsed = this.#options.clock.now();
     return image;
   }
 
-  /** Looked at once after a start. A damaged image makes room for another, which is fetched like one that was never here. */
+  /** Undefined when `find` can answer at once. Otherwise resolves when it can, and others go on meanwhile. */
+  check(name: string): Promise<void> | undefined {
+    const image = this.#named(name);
+    if (!image || this.#whole.has(image) || !hasManyFiles(listOf(image))) return undefined;
+    const known = this.#checks.get(image);
+    if (known) return known;
+    const check = this.#look(image).finally(() => this.#checks.delete(image));
+    this.#checks.set(image, check);
+    return check;
+  }
+
+  async #look(image: StoredImage): Promise<void> {
+    const file = await firstDamagedOfMany(image.rootDir, listOf(image));
+    if (file === undefined) this.#whole.add(image);
+    else this.#setAside(image, file);
+  }
+
+  /** Looked at once after a start. */
   #isWhole(image: StoredImage): boolean {
     if (this.#whole.has(image)) return true;
+    if (hasManyFiles(listOf(image))) return false;
+    const file = firstDamagedFile(image.rootDir, listOf(image));
+    if (file === undefined) this.#whole.add(image);
+    else this.#setAside(image, file);
+    return file === undefined;
+  }
+
+  /** A damaged image makes room for another, which is fetched like one that was never here. */
+  #setAside(image: StoredImage, file: string): void {
     const { digest, rootDir, base } = image;
     const own = path.dirname(rootDir);
-    const file = firstDamagedFile(rootDir, path.join(own, listName));
-    if (file === undefined) {
-      this.#whole.add(image);
-      return true;
-    }
     this.#options.log.error({ digest, file }, "an unpacked image is damaged, fetching it again");
     for (const [name, each] of this.#images) if (each === image) this.#images.delete(name);
     // Files of its shared layers are the same ones.
     for (const dir of [own, ...(base ? [path.join(this.#options.dir, base)] : [])]) {
       const aside = `${dir}.partial-${randomBytes(4).toString("hex")}`;
       if (existsSync(dir)) renameSync(dir, aside);
-      void rm(aside, { recursive: true, force: true });
+      void this.#discard(aside);
     }
-    return false;
   }
 
   /** Whether Pods of the namespace may use an image that is here: a registry has given it to one of them, or gives it to all. */
@@ -206,6 +238,7 @@ export class ImageStore {
     });
     const user = login ? namespaceUid : undefined;
     const resolved = await client.resolveImage(name);
+    await this.check(`${name.repository}@${resolved.digest}`);
     let image = this.#images.get(resolved.digest);
     if (!image) image = await this.#unpack(resolved, client, withUser(undefined, user));
     else {
@@ -215,7 +248,7 @@ export class ImageStore {
       else if (!mirror) await requireLayers(client, resolved);
       this.#addUser(image, user);
     }
-    return this.#named(text, resolved.digest, image);
+    return this.#name(text, resolved.digest, image);
   }
 
   #addUser(image: StoredImage, namespaceUid: string | undefined): void {
@@ -224,7 +257,7 @@ export class ImageStore {
     image.pulledBy = record;
   }
 
-  async #named(name: string, digest: string, image: StoredImage): Promise<LocalImage> {
+  async #name(name: string, digest: string, image: StoredImage): Promise<LocalImage> {
     this.#names.set(name, digest);
     // An index's digest names its platform's manifest as well.
     const asked = /@(sha256:[0-9a-f]{64})$/.exec(name)?.[1];
@@ -276,7 +309,7 @@ export class ImageStore {
         this.#addUser(image, user);
       return image;
     } finally {
-      await rm(partial, { recursive: true, force: true });
+      await this.#discard(partial);
     }
   }
 
@@ -366,7 +399,7 @@ export class ImageStore {
       if (!this.#images.has(digest)) this.#names.delete(name);
     for (const { digest, size, rootDir } of images) {
       this.#options.log.info({ digest, size }, "removing unused image");
-      await rm(path.dirname(rootDir), { recursive: true, force: true });
+      await this.#discard(path.dirname(rootDir));
     }
     // A full disk may have had no room for them before; what names nothing is left out at the next start.
     await this.#saveNames().catch(() => {});
@@ -386,7 +419,7 @@ export class ImageStore {
     const used = new Set([...this.#images.values()].map(({ base }) => base));
     for (const name of await readdir(dir))
       if (/^base-[0-9a-f]{64}$/.test(name) && !used.has(name))
-        await rm(path.join(dir, name), { recursive: true, force: true });
+        await this.#discard(path.join(dir, name));
   }
 
   /** For the Node's status, largest first. */
@@ -419,3 +452,5 @@ function readJson(file: string): unknown {
     return undefined;
   }
 }
+
+const listOf = ({ rootDir }: StoredImage): string => path.join(path.dirname(rootDir), listName);

@@ -58,7 +58,7 @@ export class PodStarts {
 
   /** Reads what an earlier agent has left. */
   open(): void {
-    const { dir, clock, log } = this.#options;
+    const { dir, log } = this.#options;
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     for (const uid of listNames(dir)) {
       const left = this.#read(uid);
@@ -82,7 +82,7 @@ export class PodStarts {
 
   /** Forgets Pods that are no longer here. */
   keepOnly(isHere: (uid: string) => boolean): void {
-    for (const uid of [...this.#notes.keys()]) if (!isHere(uid)) this.forget(uid);
+    for (const uid of this.#notes.keys()) if (!isHere(uid)) this.forget(uid);
   }
 
   /** Undefined for a Pod that may begin now. */
@@ -135,7 +135,7 @@ export class PodStarts {
   /** The agent ends as it should: what is under way has not ended it. */
   release(): void {
     this.#isReleased = true;
-    for (const uid of [...this.#underWay.keys()]) this.forget(uid);
+    for (const uid of this.#underWay.keys()) this.forget(uid);
   }
 
   #fileOf(uid: string): string {

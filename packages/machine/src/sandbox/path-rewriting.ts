@@ -1,6 +1,7 @@
-import { lstatSync } from "node:fs";
-import { mkdir, readdir, rm, symlink } from "node:fs/promises";
+import { lstatSync, realpathSync } from "node:fs";
+import { mkdir, opendir, rm, symlink } from "node:fs/promises";
 import path from "node:path";
+import { openBeneath, type OpenPlace } from "./open-beneath.ts";
 import { type Mount } from "./sandbox.ts";
 
 /**
@@ -65,7 +66,17 @@ export async function buildRootView(
     const parts = path.posix.normalize(mountPath).split("/").filter(Boolean);
     insert(tree, parts, source);
   }
-  await buildDirectory(rootDir, imageRoot, tree);
+  await buildDirectory(rootDir, { dir: imageRoot, within: imageRoot }, tree);
+}
+
+/** Next to mounts: directories on the way to one have a link for each of their entries. */
+const maxEntries = 10_000;
+
+/** A directory of the image or of a volume, which others have filled. */
+interface Below {
+  dir: string;
+  /** The image, or the volume: what leads out of it is not looked at. */
+  within: string;
 }
 
 /** A path's next steps towards mounts; `source` where a mount is. */
@@ -85,20 +96,51 @@ function insert(tree: Map<string, Branch>, parts: readonly string[], source: str
 
 async function buildDirectory(
   dir: string,
-  below: string | undefined,
+  below: Below | undefined,
   tree: ReadonlyMap<string, Branch>,
 ): Promise<void> {
   await mkdir(dir, { recursive: true, mode: 0o755 });
-  const entries = below === undefined ? [] : await readdir(below).catch(() => []);
-  const links = entries.map(async (name) => {
+  const entries = below === undefined ? [] : await entriesOf(below);
+  for (const name of entries)
     if (below !== undefined && !tree.has(name))
-      await symlink(path.join(below, name), path.join(dir, name));
-  });
+      await symlink(path.join(below.dir, name), path.join(dir, name));
   const branches = [...tree].map(async ([name, { source, children }]) => {
     const at = path.join(dir, name);
-    const under = source ?? (below === undefined ? undefined : path.join(below, name));
+    const own = source === undefined ? undefined : { dir: source, within: source };
+    const under = own ?? (below && { dir: path.join(below.dir, name), within: below.within });
     if (children.size > 0) await buildDirectory(at, under, children);
     else if (source !== undefined) await symlink(source, at);
   });
-  await Promise.all([...links, ...branches]);
+  await Promise.all(branches);
+}
+
+/** Throws for more than 10,000. A container may have put a link in the place of a volume's directory: nothing is behind it. */
+async function entriesOf({ dir, within }: Below): Promise<string[]> {
+  using place = placeWithin(dir, within);
+  if (!place) return [];
+  const opened = await opendir(place.path, { bufferSize: 500 }).catch(() => undefined);
+  const names: string[] = [];
+  for await (const { name } of opened ?? []) {
+    names.push(name);
+    if (names.length > maxEntries)
+      throw new Error(
+        `a directory with a mount below it has more than ${maxEntries} entries: mount the volume elsewhere`,
+      );
+  }
+  return names;
+}
+
+/** Held open, so that it stays what it is. */
+function placeWithin(
+  dir: string,
+  within: string,
+): (Pick<OpenPlace, "path"> & Disposable) | undefined {
+  // Containers are not kept apart elsewhere.
+  if (process.platform !== "linux") return { path: dir, [Symbol.dispose]: () => {} };
+  try {
+    const place = openBeneath(realpathSync(within), dir);
+    return { ...place, [Symbol.dispose]: () => place.close() };
+  } catch {
+    return undefined;
+  }
 }

@@ -1,17 +1,26 @@
 /** Images as they were unpacked on this machine, compared with the layers that the registry has of them. */
 import {
+  closeSync,
   createReadStream,
   existsSync,
   lstatSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   rmSync,
+  statSync,
 } from "node:fs";
+import { opendir } from "node:fs/promises";
 import path from "node:path";
 import { type ImageManifest, unpackLayer } from "@spry/image";
 import { type Finding } from "./finding.ts";
+
+const pieceBytes = 1024 * 1024;
+/** As the registry takes them. */
+const maxManifest = 4 * 1024 * 1024;
 
 /** Changes nothing but a scratch directory below `scratch`. Images of other registries are counted and not compared. */
 export async function* unpackedImages(
@@ -56,7 +65,7 @@ async function differenceOf(
     for (const { digest } of layers) {
       await unpackLayer(createReadStream(blobFile(registry, digest)), expected);
     }
-    return firstDifference(expected, rootDir);
+    return await firstDifference(expected, rootDir);
   } catch (error) {
     return `its layers cannot be read: ${(error as Error).message}`;
   } finally {
@@ -65,8 +74,8 @@ async function differenceOf(
 }
 
 /** The first file that the image has and the directory lacks, or has with other content. */
-function firstDifference(expected: string, rootDir: string): string | undefined {
-  for (const entry of readdirSync(expected, { recursive: true, withFileTypes: true })) {
+async function firstDifference(expected: string, rootDir: string): Promise<string | undefined> {
+  for await (const entry of await opendir(expected, { recursive: true })) {
     const wanted = path.join(entry.parentPath, entry.name);
     const name = path.relative(expected, wanted);
     const there = path.join(rootDir, name);
@@ -75,16 +84,35 @@ function firstDifference(expected: string, rootDir: string): string | undefined 
     const isSame = entry.isSymbolicLink()
       ? found.isSymbolicLink() && readlinkSync(there) === readlinkSync(wanted)
       : entry.isFile()
-        ? found.isFile() && readFileSync(there).equals(readFileSync(wanted))
+        ? found.isFile() && haveSameContent(there, wanted)
         : found.isDirectory();
     if (!isSame) return `/${name} differs from the image`;
   }
   return undefined;
 }
 
+/** In pieces: a file of an image may be larger than the memory. */
+function haveSameContent(one: string, other: string): boolean {
+  const files = [one, other].map((file) => openSync(file, "r"));
+  const pieces = files.map(() => Buffer.alloc(pieceBytes));
+  try {
+    for (;;) {
+      const [first = 0, second = 0] = files.map((file, at) =>
+        readSync(file, pieces[at] ?? Buffer.alloc(0)),
+      );
+      if (first !== second || !pieces[0]?.equals(pieces[1] ?? Buffer.alloc(0))) return false;
+      if (first === 0) return true;
+    }
+  } finally {
+    for (const file of files) closeSync(file);
+  }
+}
+
 function manifestIn(registry: string, hex: string): ImageManifest | undefined {
   try {
-    const content = readFileSync(blobFile(registry, `sha256:${hex}`), "utf8");
+    const file = blobFile(registry, `sha256:${hex}`);
+    if (statSync(file).size > maxManifest) return undefined;
+    const content = readFileSync(file, "utf8");
     const manifest = JSON.parse(content) as Partial<ImageManifest>;
     return Array.isArray(manifest.layers) ? (manifest as ImageManifest) : undefined;
   } catch {

@@ -30,7 +30,7 @@ import {
   type WarmFigures,
 } from "../sandbox.ts";
 import { BaseRoots } from "./base-root.ts";
-import { DescriptorGuard, maxInotifyInstances } from "./descriptor-guard.ts";
+import { DescriptorGuard } from "./descriptor-guard.ts";
 import { HostFiles } from "./host-files.ts";
 import { raiseUserLimits } from "./kernel-limits.ts";
 import { type OciContext } from "./runtime-process.ts";
@@ -48,6 +48,8 @@ import { type WarmPool } from "../warm/warm-pool.ts";
 export interface OciSandboxOptions extends SandboxOptions {
   /** The runtime's program; by default the runc, or else the crun, on the `PATH`. */
   runtime?: string | undefined;
+  /** Without networks of Pods' own it is not opened: Functions would know no Service by name. */
+  needsNetwork?: boolean;
 }
 
 /**
@@ -70,7 +72,8 @@ class OciSandbox implements Sandbox {
   get isolation(): string {
     const has =
       "each container has its own root file system, namespaces, limits and system call filter, and shares this machine's kernel";
-    return `${has}; ${this.#kernelLimits}`;
+    const network = this.#network ? "" : `; ${this.#sharedNetwork}`;
+    return `${has}${network}; ${this.#kernelLimits}`;
   }
   readonly #dataDir: string;
   readonly #log: Logger;
@@ -86,6 +89,7 @@ class OciSandbox implements Sandbox {
   #network: OciNetwork | undefined;
   /** Why Pods have no networks of their own. */
   #withoutNetwork = "";
+  readonly #needsNetwork: boolean;
   readonly #warmOptions: WarmOptions | undefined;
   #warm: WarmPool<WarmContainer> | undefined;
 
@@ -95,6 +99,7 @@ class OciSandbox implements Sandbox {
     // What is mounted is compared with real paths.
     this.#dataDir = realpathSync(options.dataDir);
     this.#log = log;
+    this.#needsNetwork = options.needsNetwork ?? false;
     this.#warmOptions = options.warm;
     this.#addresses = new AddressPool(this.#dataDir);
     const interpreters = new Interpreters({
@@ -120,13 +125,17 @@ class OciSandbox implements Sandbox {
   get annotations(): Record<string, string> {
     const network = this.#network
       ? `own: every Pod has a network namespace and an address of ${this.#network.pods.block.cidr}; NetworkPolicies are kept`
-      : `shared: every Pod has a loopback address of its own on this machine, Services are not known by name, and NetworkPolicies are not kept, because ${this.#withoutNetwork}`;
+      : `shared: every Pod has a loopback address of its own. In detail: ${this.#sharedNetwork}`;
     return {
       "node.spry.io/isolation": this.isolation,
       "node.spry.io/resource-limits": "enforced: containers run in cgroups of their own",
       "node.spry.io/network": network,
       "node.spry.io/warm-processes": this.#warmText,
     };
+  }
+
+  get #sharedNetwork(): string {
+    return `Pods share this machine's network, Functions know no Service by its name, and NetworkPolicies are not kept, because ${this.#withoutNetwork}`;
   }
 
   get #kernelLimits(): string {
@@ -215,7 +224,9 @@ class OciSandbox implements Sandbox {
       for (const name of listNames(path.join(dir, "containers"))) killPlainProcess(dir, name);
       return false;
     }
-    return network !== "own" || (await this.#network?.pods.keep(ip)) === true;
+    if (network === "own") return (await this.#network?.pods.keep(ip)) === true;
+    // One that shares the machine's network has another address where Pods have networks of their own, and is set up again.
+    return ip === (this.#network ? this.#network.hostAddress : ip);
   }
 
   /** A container that still runs, or of whose end something is known. */
@@ -328,6 +339,7 @@ class OciSandbox implements Sandbox {
       this.#bases.ensure(Interpreters.own, () => {}),
       this.#openNetwork().catch((error: unknown) => {
         this.#goWithoutNetwork(messageOf(error));
+        if (this.#needsNetwork) throw this.#networkMissing();
         this.#log.warn({ why: this.#withoutNetwork }, "Pods use the machine's own network");
       }),
     ]);
@@ -338,6 +350,7 @@ class OciSandbox implements Sandbox {
       const network = this.#network;
       this.#goWithoutNetwork(messageOf(error));
       await network.close();
+      if (this.#needsNetwork) throw this.#networkMissing();
       await this.#tryOverlay();
     }
     await this.#network?.pods.prepare();
@@ -348,6 +361,10 @@ class OciSandbox implements Sandbox {
 
   async #openNetwork(): Promise<void> {
     this.#network = await OciNetwork.open(this.#dataDir, this.#log);
+  }
+
+  #networkMissing(): Error {
+    return new Error(`Pods would have no networks of their own: ${this.#withoutNetwork}`);
   }
 
   #goWithoutNetwork(why: string): void {

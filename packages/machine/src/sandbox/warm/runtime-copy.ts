@@ -23,7 +23,7 @@ export interface RuntimeCopy {
 }
 
 /** The runtimes have some sixty files of together 2 MB. */
-const limits = { files: 1000, bytes: 32 * 1024 * 1024 };
+const limits = { files: 1000, entries: 5000, bytes: 32 * 1024 * 1024 };
 const programs = ["node", "python3"];
 const packageMain = "__main__.py";
 /** Of images whose program is a task that can wait. */
@@ -91,8 +91,9 @@ async function readRuntime(image: LocalImage) {
 /** By relative path, in order; undefined for what no runtime has: a link, or more than is allowed, of which nothing is read. */
 async function readFiles(dir: string, isDeep: boolean): Promise<[string, Buffer][] | undefined> {
   const found: string[] = [];
-  let bytes = 0;
+  let [bytes, entries] = [0, 0];
   for await (const entry of await opendir(dir, { recursive: isDeep })) {
+    if (++entries > limits.entries) return undefined;
     if (entry.isDirectory()) continue;
     if (!entry.isFile() || found.length === limits.files) return undefined;
     const file = path.join(entry.parentPath, entry.name);
