@@ -1,6 +1,8 @@
 /** Machines that lack a program: what the first lines promise is what works. */
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { functionManifest, Platform } from "./platform.ts";
 
@@ -9,23 +11,48 @@ const dirs = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sb
 const pathsOf = (names: string[]) =>
   names.flatMap((name) => dirs.map((dir) => `${dir}/${name}`)).filter(existsSync);
 
-/** Starts a program on a machine that seems not to have these: in mounts of its own, something that cannot be run is in their place. */
-function without(names: string[]): [string, ...string[]] {
-  const hide = pathsOf(names).map((file) => `mount --bind /dev/null ${file}`);
-  return ["unshare", "--mount", "sh", "-c", `set -e; ${hide.join("; ")}; exec "$@"`, "sh"];
+/** Starts a program on a machine that seems not to have these: in mounts of its own, their directories are shown without them. */
+export function without(names: string[]): [string, ...string[]] {
+  const files = [
+    ...new Set(
+      pathsOf(names).map((file) => realpathSync(path.dirname(file)) + `/${path.basename(file)}`),
+    ),
+  ];
+  const scratch = mkdtempSync(path.join(tmpdir(), "spry-without-"));
+  const hide = [...new Set(files.map((file) => path.dirname(file)))].flatMap((dir, index) => {
+    const [upper, work] = [`${scratch}/${index}-upper`, `${scratch}/${index}-work`];
+    const own = files.filter((file) => path.dirname(file) === dir);
+    return [
+      `mkdir ${upper} ${work}`,
+      // The mark of a file that is deleted in an overlay.
+      ...own.map((file) => `mknod ${upper}/${path.basename(file)} c 0 0`),
+      `mount -t overlay -o lowerdir=${dir},upperdir=${upper},workdir=${work} overlay ${dir}`,
+    ];
+  });
+  const inMemory = `mount -t tmpfs tmpfs ${scratch}`;
+  return [
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    `set -e; ${[inMemory, ...hide].join("; ")}; exec "$@"`,
+    "sh",
+  ];
 }
 
-const canHide = () => {
+/** Whether this machine has what these tests need: an administrator, a runtime, and mounts of a process's own. */
+export function canHidePrograms(): boolean {
+  if (!isRoot || pathsOf(["runc", "crun"]).length === 0) return false;
   try {
     execFileSync("unshare", ["--mount", "true"]);
     return true;
   } catch {
     return false;
   }
-};
+}
 
 /** Calls a Service by its name, and publishes an event. */
-const caller = `exports.main = async (event) => {
+export const caller = `exports.main = async (event) => {
   const hello = await fetch("http://callee.default/").then((answer) => answer.text());
   await event.emitCloudEvent("seen.v1", "test", { hello });
   return hello;
@@ -42,7 +69,7 @@ export interface MissingTool {
 }
 
 export function describeMissing(rows: MissingTool[]): void {
-  describe.skipIf(!isRoot || !canHide() || pathsOf(["runc", "crun"]).length === 0).each(rows)(
+  describe.skipIf(!canHidePrograms()).each(rows)(
     "without $lacks and with $args",
     ({ lacks, args = ["--sandbox=auto"], says, node, hasNames }) => {
       const platform = new Platform({ args: ["--no-example", ...args], prefix: without(lacks) });
