@@ -216,9 +216,9 @@ export async function endGateway(dataDir: string): Promise<void> {
 
 async function end(running: ProcessIdentity): Promise<void> {
   if (!signal(running, "SIGTERM")) return;
-  const deadline = Date.now() + drainMs;
+  const deadline = performance.now() + drainMs;
   while (isAlive(running)) {
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       signal(running, "SIGKILL");
       return;
     }

@@ -84,7 +84,7 @@ export class JwksCache {
     header: { kid?: string; alg: string },
   ): Promise<VerificationKey[]> {
     const entry = this.#use(source);
-    const age = () => this.#clock.now() - entry.fetchedAt;
+    const age = () => this.#clock.elapsed() - entry.fetchedAt;
     if (!entry.keys || age() > staleMs) {
       if (this.#mayTry(entry)) await this.#refresh(entry);
       else await entry.fetching;
@@ -103,7 +103,7 @@ export class JwksCache {
   version(source: KeySource): number | undefined {
     const entry = this.#entries.get(keyOf(source));
     if (!entry?.keys) return undefined;
-    const age = this.#clock.now() - entry.fetchedAt;
+    const age = this.#clock.elapsed() - entry.fetchedAt;
     if (age > freshMs && this.#mayTry(entry)) void this.#refresh(entry);
     return age > staleMs ? undefined : entry.version;
   }
@@ -124,7 +124,7 @@ export class JwksCache {
       fetchedAt: never,
       triedAt: never,
       rotations: maxRotations,
-      rotationsAt: this.#clock.now(),
+      rotationsAt: this.#clock.elapsed(),
       problem: undefined,
       fetching: undefined,
     };
@@ -143,12 +143,12 @@ export class JwksCache {
   }
 
   #mayTry({ fetching, triedAt }: Entry): boolean {
-    return fetching !== undefined || this.#clock.now() - triedAt >= retryMs;
+    return fetching !== undefined || this.#clock.elapsed() - triedAt >= retryMs;
   }
 
   /** Takes one of the times that a set may be fetched for keys that are not in it. */
   #mayRotate(entry: Entry): boolean {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const earned = Math.floor((now - entry.rotationsAt) / rotationMs);
     entry.rotations = Math.min(maxRotations, entry.rotations + earned);
     entry.rotationsAt =
@@ -163,12 +163,12 @@ export class JwksCache {
   }
 
   async #load(entry: Entry): Promise<void> {
-    entry.triedAt = this.#clock.now();
+    entry.triedAt = this.#clock.elapsed();
     const { uri } = entry.source;
     try {
       entry.keys = parseKeys(await this.#fetch(entry.source));
       entry.version = ++this.#sets;
-      entry.fetchedAt = this.#clock.now();
+      entry.fetchedAt = this.#clock.elapsed();
       entry.problem = undefined;
     } catch (error) {
       entry.problem = `keys at ${uri} could not be fetched: ${messageOf(error)}`;
