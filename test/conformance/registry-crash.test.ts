@@ -183,7 +183,10 @@ test(
       await new Promise((resolve) => setTimeout(resolve, random(40)));
       await endChild(child);
       if (!cleaned) unfinished++;
-      const again = createRegistry({ dir, clock: { now: () => Date.now() + 3_600_000 } });
+      const again = createRegistry({
+        dir,
+        clock: { now: () => Date.now() + 3_600_000, elapsed: () => performance.now() },
+      });
       expect(await again.clean({ references, functions: [] })).toBeDefined();
       const listener = await again.listen({ host: "127.0.0.1", port: 0 });
       const now = `http://127.0.0.1:${listener.port}`;

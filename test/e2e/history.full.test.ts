@@ -27,7 +27,7 @@ test("twenty edits leave ten revisions, whose images a cleaning keeps", async ()
   const inUse = await imagesInUse(client, { runtimeImages: {}, builderImage: "none" });
   const dir = mkdtempSync(path.join(tmpdir(), "registry-"));
   cpSync(platform.registryDirectory(), dir, { recursive: true });
-  const later = { now: () => Date.now() + 3 * 24 * 3_600_000 };
+  const later = { now: () => Date.now() + 3 * 24 * 3_600_000, elapsed: () => performance.now() };
   const registry = createRegistry({ dir, clock: later, retention: { previousImages: 0 } });
   const listening = await registry.listen({ host: "127.0.0.1", port: 0 });
   const { manifests } = await registry.clean(inUse);

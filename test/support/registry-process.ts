@@ -6,7 +6,10 @@ import { createRegistry, type ImagesInUse } from "@spry/image";
 
 const [dir = "", inUse] = process.argv.slice(2);
 const aheadMs = inUse === undefined ? 0 : 3_600_000;
-const registry = createRegistry({ dir, clock: { now: () => Date.now() + aheadMs } });
+const registry = createRegistry({
+  dir,
+  clock: { now: () => Date.now() + aheadMs, elapsed: () => performance.now() },
+});
 const { port } = await registry.listen({ host: "127.0.0.1", port: 0 });
 console.log(port);
 if (inUse !== undefined) {

@@ -54,13 +54,13 @@ export function createDigestResolver(options: DigestResolverOptions): DigestReso
   return async (image, pods) => {
     const key = `${pods.metadata.namespace}/${image}`;
     const failedAt = failures.get(key);
-    if (failedAt !== undefined && clock.now() - failedAt < pauseMs) return undefined;
+    if (failedAt !== undefined && clock.elapsed() - failedAt < pauseMs) return undefined;
     try {
       return await resolve(image, pods);
     } catch {
       // Nodes report the reason when they pull the image.
       if (failures.size >= maxRemembered) failures.clear();
-      failures.set(key, clock.now());
+      failures.set(key, clock.elapsed());
       return undefined;
     }
   };

@@ -105,7 +105,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const settings: GatewaySettings = { ...defaultSettings, ...options };
   const sources = startSources(options.client, clock, log, stop.signal, options.inside);
   const metrics = new GatewayMetrics();
-  const counts = new Counts(clock, options.clock ? () => clock.now() : () => performance.now());
+  const counts = new Counts(clock, () => clock.elapsed());
   const pods = new PodsInUse();
   const broken = new BrokenRequests(clock);
   const failures = new BoundedLog(log, clock, {

@@ -10,7 +10,7 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 
 /** No moment is over, however long this process stands still; pauses end. */
-const withoutTime: Clock = { ...systemClock, now: () => 1 };
+const withoutTime: Clock = { ...systemClock, now: () => 1, elapsed: () => 1 };
 
 const echo = async (request: http.IncomingMessage, response: http.ServerResponse) =>
   response.end(`echo ${(await bodyOf(request)).toString()}`);

@@ -139,7 +139,7 @@ export class Controller {
 
   /** The outcome table of a pass: done, look again later, retry. Never throws. */
   async #pass(key: ObjectKey, signal: AbortSignal): Promise<void> {
-    const startedAt = this.#clock.now();
+    const startedAt = this.#clock.elapsed();
     const timeoutMs = this.#options.timeoutMs ?? defaultTimeoutMs;
     const timeout = new AbortController();
     const expired = Promise.withResolvers<never>();
@@ -162,7 +162,11 @@ export class Controller {
       if (!signal.aborted) this.#retry(key, error);
     } finally {
       cancel();
-      this.#options.metrics?.reconciled(this.name, outcome, (this.#clock.now() - startedAt) / 1000);
+      this.#options.metrics?.reconciled(
+        this.name,
+        outcome,
+        (this.#clock.elapsed() - startedAt) / 1000,
+      );
       if (outcome === "timeout") void this.#doneAfter(key, pass);
       else this.queue.done(key);
     }

@@ -47,10 +47,10 @@ function tokenFileCredentials(
   let read: { at: number; credential: Credential } | undefined;
   return {
     async current() {
-      if (!read || clock.now() - read.at > tokenFileMs) {
+      if (!read || clock.elapsed() - read.at > tokenFileMs) {
         const token = (await readFile(file, "utf8")).trim();
         const credential = { ...certificate, authorization: `Bearer ${token}` };
-        read = { at: clock.now(), credential };
+        read = { at: clock.elapsed(), credential };
       }
       return read.credential;
     },

@@ -122,7 +122,7 @@ export class EventRecorder {
   }
 
   #isOneOfMany(key: string, { message }: EventNote): boolean {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const known = this.#similar.get(key);
     const isFresh = known !== undefined && now - known.lastAt <= similarMs;
     const digest = digestOf(message);

@@ -135,6 +135,23 @@ describe("of several candidates", () => {
     expect([a.events, b.events]).toEqual([["leads"], []]);
   });
 
+  test("a clock that is set back an hour delays neither the end of a lease nor its successor", async () => {
+    const a = candidate("a");
+    await pass(500);
+    const b = candidate("b");
+    await pass(5_000);
+    clock.set(-3_600_000);
+    await pass(20_000);
+    expect([a.events, b.events]).toEqual([["leads"], []]);
+    a.cutOff = true;
+    await pass(5_000);
+    clock.set(-3_600_000);
+    await pass(6_000);
+    expect(a.events).toHaveLength(3);
+    await pass(8_000);
+    expect(b.events).toEqual(["leads"]);
+  });
+
   test("exactly one leads when all begin at once", async () => {
     const all = ["a", "b", "c"].map((identity) => candidate(identity));
     await pass(10_000);

@@ -109,7 +109,7 @@ class Elector {
   #observed: { spec: string; at: number } = { spec: "", at: 0 };
   #lease: Lease | undefined;
   /** Others count from when they see a renewal, which is after it was sent: so do we, from then. */
-  #renewedAt = -Infinity;
+  #renewed = { elapsed: -Infinity, now: -Infinity };
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
@@ -150,7 +150,7 @@ class Elector {
       await sleep(this.clock, this.#retryPeriodMs, signal);
       if (signal.aborted) return undefined;
       const deadline = new AbortController();
-      const left = this.#renewedAt + this.#renewDeadlineMs - this.clock.now();
+      const left = this.#renewed.elapsed + this.#renewDeadlineMs - this.clock.elapsed();
       // A request without an answer must not outlive the deadline.
       const cancel = this.clock.after(Math.max(0, left), () => deadline.abort());
       await this.#tryHold(AbortSignal.any([signal, deadline.signal]));
@@ -167,7 +167,10 @@ class Elector {
   }
 
   get isHeld(): boolean {
-    return this.clock.now() - this.#renewedAt < this.#renewDeadlineMs;
+    // A machine that has slept has a clock that went on, and a time that did not: whichever says more counts.
+    const { elapsed, now } = this.#renewed;
+    const ms = Math.max(this.clock.elapsed() - elapsed, this.clock.now() - now);
+    return ms < this.#renewDeadlineMs;
   }
 
   get #overdue(): string {
@@ -197,19 +200,19 @@ class Elector {
       if (!lease) {
         const spec = this.#specAfter(undefined);
         const metadata = { namespace, name };
-        const sentAt = this.clock.now();
+        const sent = this.#times();
         this.#observe(await client.create(resources.leases, { metadata, spec }, { signal }));
-        this.#renewedAt = sentAt;
+        this.#renewed = sent;
         return true;
       }
       this.#observe(lease);
       const holder = lease.spec?.holderIdentity;
       if (holder && holder !== identity && !this.#isExpired(lease)) return false;
       const spec = this.#specAfter(lease);
-      const sentAt = this.clock.now();
+      const sent = this.#times();
       // The resourceVersion in the metadata makes this a compare-and-swap.
       this.#observe(await client.update(resources.leases, { ...lease, spec }, { signal }));
-      this.#renewedAt = sentAt;
+      this.#renewed = sent;
       return true;
     } catch (error) {
       const level = isConflict(error) || isAlreadyExists(error) ? "debug" : "warn";
@@ -229,15 +232,19 @@ class Elector {
     }
   }
 
+  #times() {
+    return { elapsed: this.clock.elapsed(), now: this.clock.now() };
+  }
+
   #observe(lease: Lease): void {
     const spec = JSON.stringify(lease.spec);
-    if (spec !== this.#observed.spec) this.#observed = { spec, at: this.clock.now() };
+    if (spec !== this.#observed.spec) this.#observed = { spec, at: this.clock.elapsed() };
     this.#lease = lease;
   }
 
   #isExpired(lease: Lease): boolean {
     const durationMs = (lease.spec?.leaseDurationSeconds ?? 0) * 1000;
-    return this.clock.now() >= this.#observed.at + durationMs;
+    return this.clock.elapsed() >= this.#observed.at + durationMs;
   }
 
   #specAfter(lease: Lease | undefined): NonNullable<Lease["spec"]> {

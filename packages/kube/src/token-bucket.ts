@@ -13,7 +13,7 @@ export class TokenBucket {
     this.#perSecond = options.perSecond;
     this.#burst = options.burst;
     this.#tokens = options.burst;
-    this.#at = this.#clock.now();
+    this.#at = this.#clock.elapsed();
   }
 
   /** Takes a token if there is one. */
@@ -32,7 +32,7 @@ export class TokenBucket {
   }
 
   #refill(): void {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     // A clock that was set back gives nothing and takes nothing.
     const seconds = Math.max(0, now - this.#at) / 1000;
     this.#at = now;

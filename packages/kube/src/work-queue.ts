@@ -57,7 +57,7 @@ export class WorkQueue<K extends string = string> {
   addAfter(key: K, ms: number): void {
     if (this.#closed) return;
     if (ms <= 0) return this.add(key);
-    const at = this.#clock.now() + ms;
+    const at = this.#clock.elapsed() + ms;
     const earlier = this.#delayed.get(key);
     if (earlier && earlier.at <= at) return;
     earlier?.cancel();
@@ -103,7 +103,7 @@ export class WorkQueue<K extends string = string> {
     const takenAt = this.#processing.get(key);
     if (takenAt === undefined) return;
     this.#processing.delete(key);
-    this.#metrics?.done((this.#clock.now() - takenAt) / 1000);
+    this.#metrics?.done((this.#clock.elapsed() - takenAt) / 1000);
     if (this.#again.delete(key) && !this.#closed) this.#offer(key);
   }
 
@@ -116,7 +116,7 @@ export class WorkQueue<K extends string = string> {
   }
   /** To a waiting taker, else to the end of the line. */
   #offer(key: K): void {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const taker = this.#takers.shift();
     if (taker) {
       this.#hand(key, now);
@@ -128,7 +128,7 @@ export class WorkQueue<K extends string = string> {
   }
 
   #hand(key: K, addedAt: number): void {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     this.#processing.set(key, now);
     this.#metrics?.taken((now - addedAt) / 1000);
     this.#metrics?.depth(this.#waiting.size);

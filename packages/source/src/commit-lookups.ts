@@ -151,7 +151,7 @@ export class CommitLookups {
     }
     this.#running.delete(lookup);
     lookup.state = "idle";
-    lookup.checkedAt = this.#clock.now();
+    lookup.checkedAt = this.#clock.elapsed();
     lookup.failures = "error" in answer ? lookup.failures + 1 : 0;
     if (lookup.again) {
       lookup.again = false;
@@ -182,7 +182,7 @@ export class CommitLookups {
       pause = Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 10), lastRetryMs);
     }
     if (pause === Infinity) return;
-    const ms = Math.max(0, lookup.checkedAt + pause - this.#clock.now());
+    const ms = Math.max(0, lookup.checkedAt + pause - this.#clock.elapsed());
     lookup.cancelTimer = this.#clock.after(ms, () => this.#start(lookup));
   }
 }

@@ -63,11 +63,22 @@ describe("a token is refused", () => {
   });
 
   test("before its time", async () => {
+    const dataDir = mkdtempSync(path.join(tmpdir(), "tokens-"));
+    await server.close();
+    server = await createApiServer({ dataDir, clock });
     const token = await requestToken();
+    await server.close();
     now -= 120_000;
+    server = await createApiServer({ dataDir, clock });
     expect(await review(token)).toMatchObject({
       error: "[invalid bearer token, service account token is not valid yet]",
     });
+  });
+
+  test("not for a clock that has been set back since it was issued", async () => {
+    const token = await requestToken();
+    now -= 3_600_000;
+    expect(await review(token)).toMatchObject({ authenticated: true });
   });
 
   test("when the Pod that it is bound to is gone, or another one", async () => {

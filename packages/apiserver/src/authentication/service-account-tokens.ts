@@ -30,6 +30,8 @@ export class ServiceAccountTokens {
   readonly #store: Store;
   readonly #key: SigningKey;
   readonly #clock: Clock;
+  /** The latest time that this server has seen, in seconds. */
+  #latest = 0;
   /** Digest of a token → its claims; the oldest goes first. */
   readonly #verified = new Map<string, Record<string, unknown>>();
 
@@ -84,7 +86,8 @@ export class ServiceAccountTokens {
     if (now > claims.exp + leewaySeconds) {
       throw new InvalidTokenError("service account token has expired");
     }
-    if (now < claims.nbf - leewaySeconds) {
+    // It was issued in this server's past if that has been so late: the machine's clock has been set back since.
+    if (Math.max(now, this.#latest) < claims.nbf - leewaySeconds) {
       throw new InvalidTokenError("service account token is not valid yet");
     }
     return { user: boundUser(this.#store, claims, now), audiences: meant };
@@ -97,7 +100,9 @@ export class ServiceAccountTokens {
   }
 
   #now(): number {
-    return Math.floor(this.#clock.now() / 1000);
+    const now = Math.floor(this.#clock.now() / 1000);
+    this.#latest = Math.max(this.#latest, now);
+    return now;
   }
 
   #signed(claims: object): Promise<string> {

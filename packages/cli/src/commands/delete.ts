@@ -94,9 +94,9 @@ async function removeOne(
 }
 
 async function untilGone(client: KubeClient, resource: Resource, target: Target): Promise<void> {
-  const deadline = Date.now() + waitMs;
+  const deadline = performance.now() + waitMs;
   while (await exists(client, resource, target)) {
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       throw new UserError(
         `${resource.kind} ${target.name} is marked for deletion but still exists after ${waitMs / 1000} s`,
         `kubectl get ${resource.plural} ${target.name} -o yaml shows which finalizer holds it`,

@@ -37,9 +37,9 @@ export async function down(options: DownOptions): Promise<void> {
 }
 
 async function ended(owner: ProcessIdentity): Promise<void> {
-  const deadline = Date.now() + stopTimeoutMs;
+  const deadline = performance.now() + stopTimeoutMs;
   while (lifeOf(owner) !== "dead") {
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       throw new UserError(
         `process ${owner.pid} has not ended after ${stopTimeoutMs / 1000} s`,
         `check what it does, or end it with kill -9 ${owner.pid}`,

@@ -76,9 +76,9 @@ async function detach(options: RunOptions): Promise<void> {
   const collect = (chunk: Buffer) => (output += chunk.toString());
   child.stdout?.on("data", collect);
   child.stderr?.on("data", collect);
-  const deadline = Date.now() + readyMs;
+  const deadline = performance.now() + readyMs;
   while (!/ at http:/.test(output)) {
-    if (child.exitCode !== null || Date.now() > deadline)
+    if (child.exitCode !== null || performance.now() > deadline)
       throw new UserError(`the Function did not start:\n${output.trim()}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }

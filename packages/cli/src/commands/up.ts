@@ -254,7 +254,7 @@ async function deployExample(platform: Platform, isNew: boolean): Promise<Exampl
 /** The gateway learns of a Pod a moment after the Function's status does. */
 async function answered(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
-  const deadline = Date.now() + 15_000;
+  const deadline = performance.now() + 15_000;
   const { request } = await import("node:http");
   for (;;) {
     const status = await new Promise<number>((resolve) => {
@@ -266,7 +266,7 @@ async function answered(url: string): Promise<void> {
       call.end();
     });
     if (status === 200) return;
-    if (Date.now() > deadline)
+    if (performance.now() > deadline)
       throw new UserError(`the example does not respond at ${url} (HTTP ${status})`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

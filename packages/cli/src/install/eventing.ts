@@ -26,7 +26,7 @@ export const eventingRules: Rule[] = [
     resourceNames: [subscriptionsDefinition],
   },
   // Which Function has a name now: calls of one that was deleted do not belong to the next one.
-  rule("", ["namespaces"], "get"),
+  rule("", ["namespaces"], "get", "list", "watch"),
   rule("", ["services"], "list", "watch"),
   rule("discovery.k8s.io", ["endpointslices"], "list", "watch"),
   rule(group, ["subscriptions"], "list", "watch"),

@@ -89,6 +89,7 @@ export function certificateProblem(dir: string, name: string): string | undefine
     const certificate = new X509Certificate(readFileSync(file));
     if (Date.parse(certificate.validTo) - Date.now() < renewBeforeMs)
       return "it is about to expire";
+    if (Date.parse(certificate.validFrom) > Date.now()) return "it is not valid yet";
     // A kill between two files leaves the key of one certificate next to another certificate.
     if (!certificate.checkPrivateKey(createPrivateKey(readFileSync(keyFile))))
       return "its key is another certificate's";

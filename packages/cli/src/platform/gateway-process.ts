@@ -327,9 +327,9 @@ async function endStrays(dataDir: string, known?: ProcessIdentity): Promise<void
 
 /** Resolves when it has ended, or does not end for longer than it may take. */
 async function end(running: ProcessIdentity): Promise<void> {
-  const begin = Date.now();
+  const begin = performance.now();
   let isSignalled = false;
-  for (let takenMs = 0; takenMs < 2 * drainMs; takenMs = Date.now() - begin) {
+  for (let takenMs = 0; takenMs < 2 * drainMs; takenMs = performance.now() - begin) {
     if (lifeOf(running) === "dead") return;
     if (takenMs > drainMs) signalIdentity(running, "SIGKILL");
     else isSignalled ||= signalIdentity(running, "SIGTERM");

@@ -115,7 +115,7 @@ describe("the gateway's certificate", () => {
       "customresourcedefinitions get apirules.gateway.kyma-project.io",
       // The process accepts and delivers events, too.
       "customresourcedefinitions get subscriptions.eventing.kyma-project.io",
-      "namespaces get",
+      "namespaces get,list,watch",
       "services list,watch",
       "endpointslices list,watch",
       "subscriptions list,watch",

@@ -37,10 +37,10 @@ export async function collectWhenIdle(
     const isIdle = heap.cpuMs() - before < intervalMs * idleShare;
     if (signal.aborted || !isIdle) continue;
     const hasGrown = heap.bytes() - heapAfter >= worthwhileBytes;
-    if (!hasGrown && clock.now() < againAt) continue;
+    if (!hasGrown && clock.elapsed() < againAt) continue;
     heap.collect();
     heapAfter = heap.bytes();
-    againAt = hasGrown ? clock.now() + againAfterMs : Infinity;
+    againAt = hasGrown ? clock.elapsed() + againAfterMs : Infinity;
   }
 }
 

@@ -140,7 +140,8 @@ async function withoutPod(
   const pods = caches.pods.byIndex("function", draft.key);
   if (pods.some((pod) => isControlledBy(pod, job))) return inProgress(draft, name, result);
   const leftMs = Date.parse(creationTimestamp) + podPatienceMs - clock.now();
-  if (leftMs > 0) return { ...inProgress(draft, name, result), recheckAfterMs: leftMs };
+  if (leftMs > 0 && leftMs <= podPatienceMs + 1_000)
+    return { ...inProgress(draft, name, result), recheckAfterMs: leftMs };
   const fieldSelector = `involvedObject.uid=${uid},reason=FailedCreate`;
   const { items } = await client.list(resources.events, { namespace, fieldSelector });
   const time = ({ lastTimestamp, metadata }: Event) => lastTimestamp ?? metadata.creationTimestamp;
@@ -205,7 +206,10 @@ async function tryAgain(
 
 /** Undefined: no further attempt. */
 function retryInMs({ retryAfter }: BuildStatus, clock: Clock): number | undefined {
-  return retryAfter === undefined ? undefined : Date.parse(retryAfter) - clock.now();
+  if (retryAfter === undefined) return undefined;
+  const ms = Date.parse(retryAfter) - clock.now();
+  // No pause is so long: the machine's clock has been set back since.
+  return ms > lastRetryMs + 1_000 ? 0 : ms;
 }
 
 /** Deletes a Job that blocks its successor; the end of the deletion triggers the next pass. */

@@ -25,7 +25,7 @@ export class LostImages {
   /** Whether a build is to begin: Pods do not find the image, and this was not tried a moment ago. */
   begin(key: ObjectKey, buildKey: string, image: string, pods: readonly Pod[]): boolean {
     const before = this.#records.get(key);
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     if (before?.buildKey === buildKey && now - before.since < pauseMs) return false;
     if (!pods.some((pod) => lacks(pod, image))) return false;
     this.#records.set(key, { buildKey, since: now, isBuilt: false });

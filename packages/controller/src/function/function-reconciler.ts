@@ -60,7 +60,7 @@ export function functionReconciler(everything: Deps): Reconcile {
     const stored = latest.get(key);
     // The children are deleted through their owner references; there is nothing to clean up.
     if (!stored || stored.metadata.deletionTimestamp) return forget(key, deps);
-    const startedAt = deps.clock.now();
+    const startedAt = deps.clock.elapsed();
     const draft = draftOf(key, stored);
     describe(draft, deps);
     let failure: { error: unknown } | undefined;
@@ -85,7 +85,7 @@ export function functionReconciler(everything: Deps): Reconcile {
       // Of two errors the stage's own says more; both are tried again.
       failure ??= { error };
     }
-    const seconds = (deps.clock.now() - startedAt) / 1000;
+    const seconds = (deps.clock.elapsed() - startedAt) / 1000;
     deps.metrics?.passed(draft.fn, written, seconds, deps.clock);
     if (failure) throw failure.error;
     return result;

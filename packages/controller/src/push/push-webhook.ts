@@ -44,7 +44,7 @@ export function createPushWebhook(options: PushWebhookOptions): {
   let underWay = 0;
 
   const allows = (namespace: string): boolean => {
-    const now = clock.now();
+    const now = clock.elapsed();
     const known = buckets.get(namespace) ?? { left: burst, at: now };
     const left = Math.min(burst, known.left + (now - known.at) / refillMs);
     buckets.delete(namespace);

@@ -58,13 +58,26 @@ export class FunctionLooks {
 
   async #ask(key: ObjectKey): Promise<Look> {
     const fn = await this.#find(functions, key);
-    if (!fn) return { isMissing: (await this.#find(resources.services, key)) === undefined };
+    if (!fn) return { isMissing: !(await this.#hasService(key)) };
     const { reason, message } = explain(key, fn, false);
     if (reason === "NoReadyEndpoint") return { isMissing: false };
     return {
       isMissing: false,
       wait: { reason, message, publicMessage: explain(key, fn, true).message },
     };
+  }
+
+  /** By a list: what delivers may list Services, and need not be allowed to get them. */
+  async #hasService(key: ObjectKey): Promise<boolean> {
+    const [namespace = "", name = ""] = key.split("/");
+    const signal = AbortSignal.timeout(timeoutMs);
+    const fieldSelector = `metadata.name=${name}`;
+    const { items } = await this.#client.list(resources.services, {
+      namespace,
+      fieldSelector,
+      signal,
+    });
+    return items.length > 0;
   }
 
   /** Undefined: the API server says that there is no such object. */

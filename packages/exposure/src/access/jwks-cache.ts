@@ -94,7 +94,7 @@ export class JwksCache {
     header: { kid?: string; alg: string },
   ): Promise<VerificationKey[]> {
     const entry = this.#use(source);
-    const age = () => this.#clock.now() - entry.fetchedAt;
+    const age = () => this.#clock.elapsed() - entry.fetchedAt;
     if (!entry.keys || age() > staleMs) {
       if (this.#mayTry(entry)) await this.#refresh(entry);
       else await entry.fetching;
@@ -135,8 +135,7 @@ export class JwksCache {
   version(source: KeySource): number | undefined {
     const entry = this.#entries.get(keyOf(source));
     if (!entry?.keys) return undefined;
-    this.#followClock(entry);
-    const age = this.#clock.now() - entry.fetchedAt;
+    const age = this.#clock.elapsed() - entry.fetchedAt;
     if (age > freshMs && this.#mayTry(entry)) void this.#refresh(entry);
     return age > staleMs ? undefined : entry.version;
   }
@@ -158,24 +157,16 @@ export class JwksCache {
       fetchedAt: never,
       triedAt: never,
       rotations: maxRotations,
-      rotationsAt: this.#clock.now(),
+      rotationsAt: this.#clock.elapsed(),
       renewedAt: never,
       problem: undefined,
       fetching: undefined,
     };
-    this.#followClock(entry);
     // The order of a Map is that of insertion: the first was not used for longest.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     if (!known) this.#makeRoom(source.tenant);
     return entry;
-  }
-
-  /** A clock that was set back delays nothing: what seems to be in the future counts as now. */
-  #followClock(entry: Entry): void {
-    const now = this.#clock.now();
-    for (const at of ["fetchedAt", "triedAt", "rotationsAt", "renewedAt"] as const)
-      entry[at] = Math.min(entry[at], now);
   }
 
   #makeRoom(tenant: string): void {
@@ -186,12 +177,12 @@ export class JwksCache {
   }
 
   #mayTry({ fetching, triedAt }: Entry): boolean {
-    return fetching !== undefined || this.#clock.now() - triedAt >= retryMs;
+    return fetching !== undefined || this.#clock.elapsed() - triedAt >= retryMs;
   }
 
   /** Takes one of the times that a set may be fetched for keys that are not in it. */
   #mayRotate(entry: Entry): boolean {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const earned = Math.floor((now - entry.rotationsAt) / rotationMs);
     entry.rotations = Math.min(maxRotations, entry.rotations + earned);
     entry.rotationsAt =
@@ -202,7 +193,7 @@ export class JwksCache {
   }
 
   #mayRenew(entry: Entry): boolean {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     if (now - entry.renewedAt < renewalMs) return false;
     entry.renewedAt = now;
     return true;
@@ -213,7 +204,7 @@ export class JwksCache {
   }
 
   async #load(entry: Entry): Promise<void> {
-    entry.triedAt = this.#clock.now();
+    entry.triedAt = this.#clock.elapsed();
     const { uri } = entry.source;
     try {
       const text = await this.#fetch(entry.source);
@@ -223,7 +214,7 @@ export class JwksCache {
         entry.text = text;
         entry.version = ++this.#sets;
       }
-      entry.fetchedAt = this.#clock.now();
+      entry.fetchedAt = this.#clock.elapsed();
       entry.problem = undefined;
     } catch (error) {
       entry.problem = `keys at ${uri} could not be fetched: ${messageOf(error)}`;

@@ -135,7 +135,7 @@ export class Destination {
    */
   enter(seeker: Seeker, bytes: number): ErrorResponse | undefined {
     const { patienceMs, otherwise } = this.#outlook();
-    if (since(seeker) + patienceMs <= this.#clock.now()) return otherwise;
+    if (since(seeker) + patienceMs <= this.#clock.elapsed()) return otherwise;
     const full = this.#line.enter(seeker, bytes);
     return full === undefined ? undefined : queueFull(this.policy.name, full);
   }
@@ -213,7 +213,7 @@ export class Destination {
   review(): void {
     this.#noReview();
     if (this.#line.size === 0) return;
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     // Before places are given: a Pod whose suspicion ends in between must not be forgotten.
     const { patienceMs, otherwise, retryAt } = this.#outlook();
     this.#serve();
@@ -232,7 +232,7 @@ export class Destination {
     this.#noReview();
     this.#nextReview = at;
     const pauseMs = this.#line.size > crowd ? crowdedReviewMs : minReviewMs;
-    const waitMs = Math.max(pauseMs, at - this.#clock.now());
+    const waitMs = Math.max(pauseMs, at - this.#clock.elapsed());
     this.#cancelReview = this.#clock.after(waitMs, () => this.review());
   }
 

@@ -123,7 +123,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       controller.abort(new Error("the request was cancelled"));
       return;
     }
-    this.#sentAt = this.#clock.now();
+    this.#sentAt = this.#clock.elapsed();
     const { limits, onSent } = this.#request;
     onSent?.();
     if (limits) this.#limit(limits.startMs ?? limits.totalMs);
@@ -178,7 +178,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       message: error.message,
       method: this.#request.method,
       wasSent,
-      sinceSentMs: this.#clock.now() - this.#sentAt,
+      sinceSentMs: this.#clock.elapsed() - this.#sentAt,
       hasResponded: this.#hasResponded,
       isRetired: this.backend.retired,
       limitMs: this.#exceededMs,
@@ -197,7 +197,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#cancelLimit?.();
     this.#cancelLimit = undefined;
     if (ms === undefined) return;
-    const leftMs = Math.max(1, this.#sentAt + ms - this.#clock.now());
+    const leftMs = Math.max(1, this.#sentAt + ms - this.#clock.elapsed());
     this.#cancelLimit = this.#clock.after(leftMs, () => {
       this.#exceededMs = ms;
       this.#controller?.abort(new Error("time limit exceeded"));

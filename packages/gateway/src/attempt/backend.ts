@@ -88,7 +88,7 @@ export class Backend {
     return this.#suspectUntil;
   }
   get isSuspect(): boolean {
-    return this.#suspectUntil > 0 && this.#clock.now() < this.#suspectUntil;
+    return this.#suspectUntil > 0 && this.#clock.elapsed() < this.#suspectUntil;
   }
   /** Whether it has ever responded to a request. */
   get hasResponded(): boolean {
@@ -103,7 +103,7 @@ export class Backend {
   suspect(): void {
     const { from, to } = wakingSuspicionMs;
     const pauseMs = this.#hasResponded ? suspicionMs : from + Math.random() * (to - from);
-    this.#suspectUntil = this.#clock.now() + pauseMs;
+    this.#suspectUntil = this.#clock.elapsed() + pauseMs;
   }
 
   /** Every connection taken is given back by `release`. */

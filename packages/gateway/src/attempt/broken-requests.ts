@@ -26,7 +26,7 @@ export class BrokenRequests {
     this.#pods.set(ip, all);
     const query = path.indexOf("?");
     const shown = (query < 0 ? path : path.slice(0, query)).slice(0, maxPath);
-    all.push({ request: { id, method, path: shown }, at: this.#clock.now() });
+    all.push({ request: { id, method, path: shown }, at: this.#clock.elapsed() });
     if (all.length > maxOfPod) all.shift();
     const [oldest] = this.#pods.keys();
     if (this.#pods.size > maxPods && oldest !== undefined) this.#pods.delete(oldest);
@@ -37,7 +37,7 @@ export class BrokenRequests {
     await sleep(this.#clock, noticeMs);
     const all = this.#pods.get(ip) ?? [];
     this.#pods.delete(ip);
-    const since = this.#clock.now() - keptMs;
+    const since = this.#clock.elapsed() - keptMs;
     return all.filter(({ at }) => at >= since).map(({ request }) => request);
   }
 }

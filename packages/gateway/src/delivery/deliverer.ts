@@ -155,12 +155,12 @@ export class Deliverer {
         message: `Service ${namespace}/${name} does not exist, or has no port ${port}`,
         wasSent: false,
       };
-    const seeker: Seeker = { arrivedAt: this.#clock.now(), firstFailureAt: 0 };
+    const seeker: Seeker = { arrivedAt: this.#clock.elapsed(), firstFailureAt: 0 };
     const until = seeker.arrivedAt + timeoutMs;
     for (let tries = 1; ; tries++) {
       const place = destination.take() ?? (await this.#waitFor(destination, seeker));
       if (!(place instanceof Backend)) return place;
-      const leftMs = until - this.#clock.now();
+      const leftMs = until - this.#clock.elapsed();
       if (leftMs <= 0 || request.signal?.aborted === true) {
         destination.release(place);
         return unsent({ reason: "Timeout", message: `no Pod within ${timeoutMs / 1000} s` });
@@ -174,7 +174,7 @@ export class Deliverer {
         onSent,
       ).finally(() => destination.release(place));
       if (!("mayRetry" in outcome)) return this.#unlessOfGateway(outcome, request);
-      seeker.firstFailureAt ||= this.#clock.now();
+      seeker.firstFailureAt ||= this.#clock.elapsed();
       place.suspect();
       if (!outcome.mayRetry || tries >= maxTries) return outcome;
     }

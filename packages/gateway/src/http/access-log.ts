@@ -8,10 +8,10 @@ import { printable } from "./printable.ts";
 
 /** One line when a request has ended: who, what, and with which result. */
 export function logAccess({ log, clock }: RequestDeps, passage: Passage): void {
-  const startedAt = clock.now();
+  const startedAt = clock.elapsed();
   const { response } = passage;
   response.once("close", () => {
-    const ms = clock.now() - startedAt;
+    const ms = clock.elapsed() - startedAt;
     log.info({ ...whoAndWhat(passage), status: response.statusCode, ms }, "request");
   });
 }

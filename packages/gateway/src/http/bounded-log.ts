@@ -26,7 +26,7 @@ export class BoundedLog {
   }
 
   write(fields: object): void {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     if (now - this.#windowStart >= windowMs) {
       if (this.#left > 0) this.#log.info({ count: this.#left }, this.#further);
       this.#windowStart = now;

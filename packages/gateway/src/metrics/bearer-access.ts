@@ -36,8 +36,8 @@ export class BearerAccess {
   }
 
   #refresh(): Promise<void> | undefined {
-    if (this.#reading || this.#clock.now() - this.#readAt < readPauseMs) return this.#reading;
-    this.#readAt = this.#clock.now();
+    if (this.#reading || this.#clock.elapsed() - this.#readAt < readPauseMs) return this.#reading;
+    this.#readAt = this.#clock.elapsed();
     return (this.#reading = this.#read().finally(() => (this.#reading = undefined)));
   }
 

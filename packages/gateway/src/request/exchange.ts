@@ -258,7 +258,7 @@ export class Exchange implements ResponseReceiver {
   #noteBreak({ address }: Backend): ReturnType<Breaks["note"]> {
     const { requestId: id, path, request } = this.#passage;
     this.#deps.broken.note(address, { id, method: request.method ?? "GET", path });
-    return this.#breaks.note(address, this.#deps.clock.now());
+    return this.#breaks.note(address, this.#deps.clock.elapsed());
   }
 
   async #retry({ wasSent }: AttemptFailure, pauseMs: number): Promise<void> {
@@ -294,7 +294,7 @@ export class Exchange implements ResponseReceiver {
     if (status === 499) this.#attempt?.abort();
     this.#placement.end();
     const { metrics, clock } = this.#deps;
-    const seconds = (clock.now() - this.#placement.arrivedAt) / 1000;
+    const seconds = (clock.elapsed() - this.#placement.arrivedAt) / 1000;
     metrics.observe(this.#passage.route?.key, status, seconds);
   }
 }

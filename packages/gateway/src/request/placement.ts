@@ -37,7 +37,7 @@ export class Placement implements Seeker {
     this.#deps = deps;
     this.#passage = passage;
     this.#destination = destination;
-    this.arrivedAt = deps.clock.now();
+    this.arrivedAt = deps.clock.elapsed();
   }
 
   get destination(): Destination {
@@ -139,7 +139,7 @@ export class Placement implements Seeker {
 
   /** The Pod has failed the request, before that was sent or afterwards; false when it had no place at one. */
   lose(wasSent: boolean): boolean {
-    this.firstFailureAt ||= this.#deps.clock.now();
+    this.firstFailureAt ||= this.#deps.clock.elapsed();
     const backend = this.#backend;
     if (!backend) return false;
     if (!wasSent) backend.suspect();
@@ -191,7 +191,7 @@ export class Placement implements Seeker {
 
   #warmedUp(): void {
     const { metrics, clock } = this.#deps;
-    this.#coldMs = clock.now() - this.arrivedAt;
+    this.#coldMs = clock.elapsed() - this.arrivedAt;
     const { route } = this.#passage;
     if (!route) return;
     const revision = route.isKnative ? this.#destination.key : undefined;

@@ -110,7 +110,7 @@ export class RegistryConnection {
     const tokenKey = `${home} ${call.scopes.join(" ")}`;
     const token = this.#tokens.get(tokenKey);
     let authorization = basicAuthorization(credentials);
-    if (token && token.until > Date.now()) authorization = token.authorization;
+    if (token && token.until > performance.now()) authorization = token.authorization;
 
     let answer = await follow(method, url, call, { origin, authorization, certificates, guard });
     this.#hasAnswered = true;
@@ -127,7 +127,7 @@ export class RegistryConnection {
       });
       authorization = `Bearer ${fetched.token}`;
       // Ten seconds early, so that it does not run out on the way.
-      const until = Date.now() + fetched.expiresInMs - 10_000;
+      const until = performance.now() + fetched.expiresInMs - 10_000;
       this.#tokens.set(tokenKey, { authorization, until });
       answer = await follow(method, url, call, { origin, authorization, certificates, guard });
     }

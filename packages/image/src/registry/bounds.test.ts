@@ -18,7 +18,7 @@ async function start(options: { quotaBytes?: number } = {}) {
   const { url, registry } = await startRegistry({
     ...options,
     logins,
-    clock: { now: () => now },
+    clock: { now: () => now, elapsed: () => now },
     tenants: {
       async namespaceUid(name) {
         asked++;

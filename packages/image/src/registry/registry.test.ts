@@ -71,7 +71,7 @@ describe("a registry", () => {
 
   test("removes uploads that nobody goes on with", async () => {
     let now = 0;
-    const clock = { now: () => now };
+    const clock = { now: () => now, elapsed: () => now };
     const { url, dir } = await startRegistry({ clock, uploadExpiryMs: 1000 });
     const open = () => fetch(`${url}/v2/a/blobs/uploads/`, { method: "POST" });
     const first = (await open()).headers.get("location") ?? "";

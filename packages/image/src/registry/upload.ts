@@ -60,7 +60,7 @@ export class Uploads {
       this.#shares.giveBack(tenant, 1);
       throw error;
     });
-    const touchedAt = this.#clock.now();
+    const touchedAt = this.#clock.elapsed();
     const hash = createHash("sha256");
     this.#open.set(id, {
       repository,
@@ -129,7 +129,7 @@ export class Uploads {
         await upload.handle.writeFile(chunk);
         upload.hash.update(chunk);
         upload.size += chunk.length;
-        upload.touchedAt = this.#clock.now();
+        upload.touchedAt = this.#clock.elapsed();
       }
     } finally {
       upload.busy = false;
@@ -167,7 +167,7 @@ export class Uploads {
   }
 
   async removeExpired(): Promise<void> {
-    const oldest = this.#clock.now() - this.#expiryMs;
+    const oldest = this.#clock.elapsed() - this.#expiryMs;
     for (const [id, upload] of this.#open) {
       if (upload.busy || upload.touchedAt > oldest) continue;
       this.#forget(id, upload);

@@ -12,7 +12,7 @@ export async function oldRegistry(options: Partial<RegistryOptions> & { aheadMs?
   const { aheadMs = hour, ...rest } = options;
   let now = Date.parse("2026-01-01");
   const elapse = (ms: number) => void (now += ms);
-  const clock = { now: () => now };
+  const clock = { now: () => now, elapsed: () => now };
   const started = await startRegistry({ clock, ...rest });
   const { url } = started;
 

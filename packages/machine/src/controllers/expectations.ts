@@ -18,7 +18,7 @@ export class Expectations {
   expect(owner: string, uid: string, outcome: "seen" | "gone"): void {
     const entry = this.#owners.get(owner) ?? { uids: new Map(), since: 0 };
     entry.uids.set(uid, outcome);
-    entry.since = this.#clock.now();
+    entry.since = this.#clock.elapsed();
     this.#owners.set(owner, entry);
   }
 
@@ -34,7 +34,7 @@ export class Expectations {
       const isGone = !child || child.deletionTimestamp !== undefined;
       if (outcome === "seen" ? child !== undefined : isGone) entry.uids.delete(uid);
     }
-    const expired = this.#clock.now() - entry.since > expiryMs;
+    const expired = this.#clock.elapsed() - entry.since > expiryMs;
     if (entry.uids.size > 0 && !expired) return false;
     this.#owners.delete(owner);
     return true;

@@ -122,7 +122,7 @@ export class ClusterWatch {
       this.#changed = Promise.withResolvers();
       const round = this.#nextRound;
       this.#nextRound = Promise.withResolvers();
-      const begin = clock.now();
+      const begin = clock.elapsed();
       try {
         await apply(this.#view());
         round.resolve();
@@ -133,7 +133,7 @@ export class ClusterWatch {
         continue;
       }
       if (signal.aborted) return;
-      const pauseMs = Math.min(Math.max(clock.now() - begin, settleMs), maxSettleMs);
+      const pauseMs = Math.min(Math.max(clock.elapsed() - begin, settleMs), maxSettleMs);
       await this.#changed.promise;
       await sleep(clock, pauseMs, signal);
     }

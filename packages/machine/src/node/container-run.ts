@@ -92,7 +92,8 @@ export class ContainerRun {
   /** Resolves when the end of the present run is in the state. */
   #ended: Promise<void> = Promise.resolve();
   /** When a restart may be made; set once per exit. */
-  #restartAt: number | undefined;
+  /** `at`: by `Clock.elapsed`. */
+  #restart: { at: number; pauseMs: number } | undefined;
   #starting = false;
 
   constructor(options: ContainerRunOptions) {
@@ -172,22 +173,29 @@ export class ContainerRun {
       this.#lastState = { terminated: this.#end };
       this.#restartCount++;
     }
-    this.#restartAt = undefined;
+    this.#restart = undefined;
     this.#end = startErrorState(message, this.#clock);
     this.#state = { terminated: this.#end };
     this.#note("Warning", "Failed", `Error: ${message}`);
   }
 
-  /** When it may be started again after its end; undefined when it may now. */
+  #restartAfter(finished: number): { at: number; pauseMs: number } {
+    const pauseMs = this.#restarts.failed(finished) - finished;
+    // An end in the future is of before the machine's clock was set back.
+    const leftMs = Math.min(pauseMs, finished + pauseMs - this.#clock.now());
+    return { at: this.#clock.elapsed() + leftMs, pauseMs };
+  }
+
+  /** In how many milliseconds it may be started again after its end; undefined when it may now. */
   restartDelay(pod: Pod): number | undefined {
     const end = this.#end;
     if (!end) return undefined;
     const finished = Date.parse(end.finishedAt as unknown as string) || this.#clock.now();
-    this.#restartAt ??= this.#restarts.failed(finished);
-    const ms = this.#restartAt - this.#clock.now();
+    this.#restart ??= this.#restartAfter(finished);
+    const ms = this.#restart.at - this.#clock.elapsed();
     if (ms <= 0) return undefined;
     if (this.#state.waiting?.reason === "CrashLoopBackOff") return ms;
-    const pause = Backoff.words(this.#restartAt - finished);
+    const pause = Backoff.words(this.#restart.pauseMs);
     const { name, namespace, uid } = pod.metadata;
     const message = `back-off ${pause} restarting failed container=${this.name} pod=${name}_${namespace}(${uid})`;
     this.wait("CrashLoopBackOff", message);
@@ -247,7 +255,7 @@ export class ContainerRun {
       });
       if (end) this.#lastState = { terminated: end };
       this.#restartCount = run;
-      this.#restartAt = undefined;
+      this.#restart = undefined;
       this.#imageId = `${(this.spec.image ?? "").replace(/[:@][^/]*$/, "")}@${image.digest}`;
       this.#note("Normal", "Created", `Created container: ${this.name}`);
       this.#attach(process, files, sandbox, { isAdopted: false, hadStarted: false });

@@ -24,11 +24,11 @@ export async function endGracefully(options: StopOptions, graceMs: number): Prom
   const hook = container.lifecycle?.preStop;
   let leftMs = graceMs;
   if (hook && graceMs > 0) {
-    const begin = clock.now();
+    const begin = clock.elapsed();
     await runHook(hook, { ip, container, process, guard }, graceMs, clock).catch((error: unknown) =>
       onHookFailed(`PreStopHook failed: ${messageOf(error)}`),
     );
-    leftMs = Math.max(graceMs - (clock.now() - begin), leastGraceMs);
+    leftMs = Math.max(graceMs - (clock.elapsed() - begin), leastGraceMs);
   }
   process.kill("SIGTERM");
   killAfter(leftMs, process, clock);

@@ -103,10 +103,10 @@ export class EvictionManager {
       log.warn({ ...space, freed }, "the disk is nearly full");
     }
     if (isMet(space)) {
-      this.#lastMet = clock.now();
+      this.#lastMet = clock.elapsed();
       if (!had) onChange();
       await this.#evictOne(space);
-    } else if (this.#lastMet !== undefined && clock.now() - this.#lastMet >= transitionMs) {
+    } else if (this.#lastMet !== undefined && clock.elapsed() - this.#lastMet >= transitionMs) {
       this.#lastMet = undefined;
       onChange();
     }
@@ -120,7 +120,7 @@ export class EvictionManager {
     const { available } = await this.#measure();
     const grown = this.#availableBefore - available;
     this.#availableBefore = available;
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.elapsed();
     if (grown < fastGrowth && now - this.#limitsAt < limitsMs) return;
     this.#limitsAt = now;
     for (const each of this.#options.pods()) {

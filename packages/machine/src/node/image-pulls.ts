@@ -96,7 +96,7 @@ export class ImagePulls {
       this.#refuse(container, name);
       return undefined;
     }
-    if (clock.now() < pull.retryAt) {
+    if (clock.elapsed() < pull.retryAt) {
       this.#backOff(container, name);
       return undefined;
     }
@@ -132,7 +132,7 @@ export class ImagePulls {
   msUntilRetry(container: ContainerRun): number {
     const pull = this.#pulls.get(container.name);
     if (!pull || pull.running || pull.retryAt === 0) return Number.POSITIVE_INFINITY;
-    return Math.max(1, pull.retryAt - this.#options.clock.now());
+    return Math.max(1, pull.retryAt - this.#options.clock.elapsed());
   }
 
   /** The image is here and has many files: whether all of them are there takes its time. */
@@ -168,8 +168,8 @@ export class ImagePulls {
       note("Warning", "Failed", `Error: ${messageOf(error)}`);
     } finally {
       const hasFailed = !pull.image && !isMissing;
-      if (hasFailed) pull.backoff.failed(clock.now());
-      pull.retryAt = hasFailed ? clock.now() + pull.backoff.nextPauseMs : 0;
+      if (hasFailed) pull.backoff.failed(clock.elapsed());
+      pull.retryAt = hasFailed ? clock.elapsed() + pull.backoff.nextPauseMs : 0;
       pull.running = false;
       wake();
     }
@@ -178,7 +178,7 @@ export class ImagePulls {
   async #fetch(container: ContainerRun, namespaceUid: string): Promise<LocalImage | undefined> {
     const { images, clock, note, guard } = this.#options;
     const { image: name = "" } = container.spec;
-    const started = clock.now();
+    const started = clock.elapsed();
     try {
       note("Normal", "Pulling", `Pulling image "${name}"`);
       const credentials = await this.#options.credentials();
@@ -189,7 +189,7 @@ export class ImagePulls {
           `Unable to retrieve some image pull secrets (${credentials.missing.join(", ")}); attempting to pull the image may not succeed.`,
         );
       const image = await images.pull(name, { namespaceUid, credentials, guard });
-      const seconds = ((clock.now() - started) / 1000).toFixed(3);
+      const seconds = ((clock.elapsed() - started) / 1000).toFixed(3);
       note("Normal", "Pulled", `Successfully pulled image "${name}" in ${seconds}s`);
       return image;
     } catch (error) {

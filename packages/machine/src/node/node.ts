@@ -10,6 +10,7 @@ import {
   type KubeObject,
   type Logger,
   messageOf,
+  onClockSet,
   OutboundGuard,
   type Pod,
   type Resource,
@@ -181,6 +182,8 @@ class NodeAgent implements MachineNode {
     recovered.clear();
     await this.#endStrangers(strangers);
     this.#watchObjects(end);
+    // Tokens may have ended: what waits for a time of the clock's looks at it again.
+    onClockSet(clock, () => this.#wakeAll(), end);
     void this.#cluster.run(end);
     // Before Pods are asked for.
     await this.#retrying(end, () => this.#evictions.check());
@@ -192,6 +195,10 @@ class NodeAgent implements MachineNode {
       this.#every(evictionCheckMs, end, () => this.#evictions.check()),
       this.#every(storageCheckMs, end, () => this.#evictions.checkLimits()),
     ]);
+  }
+
+  #wakeAll(): void {
+    for (const worker of this.#workers.values()) worker.wake();
   }
 
   #recover(): Promise<RecoveredPod[]> {

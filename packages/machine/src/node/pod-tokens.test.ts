@@ -1,5 +1,5 @@
 import { createApiServer } from "@spry/apiserver";
-import { type Clock, KubeClient, resources, systemClock } from "@spry/kube";
+import { type Clock, KubeClient, ManualClock, resources, systemClock } from "@spry/kube";
 import { expect, onTestFinished, test } from "vitest";
 import { PodTokens } from "./pod-tokens.ts";
 
@@ -38,3 +38,21 @@ test("a Pod's token is made anew before it expires, and kept until then", async 
   now += 200_000;
   await expect(tokens.token({ expirationSeconds: 1000 })).rejects.toThrow('pods "p" not found');
 });
+
+test.each([-3_600_000, 3_600_000])(
+  "a Pod's token is made anew in time when the clock is set by %i ms",
+  async (byMs) => {
+    const clock = new ManualClock();
+    const server = await createApiServer({ dataDir: ":memory:", clock });
+    onTestFinished(() => server.close());
+    const client = new KubeClient(server.transport());
+    const spec = { containers: [{ name: "main", image: "a" }] };
+    const pod = await client.create(resources.pods, { metadata: { namespace, name: "p" }, spec });
+    const tokens = new PodTokens(client, clock, pod);
+    const first = await tokens.token({ expirationSeconds: 1000 });
+    clock.set(byMs);
+    expect(tokens.msUntilRefresh).toBeLessThanOrEqual(800_000);
+    await clock.advance(800_001);
+    expect(await tokens.token({ expirationSeconds: 1000 })).not.toBe(first);
+  },
+);

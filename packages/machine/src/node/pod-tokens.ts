@@ -15,8 +15,9 @@ export interface TokenProjection {
 
 interface IssuedToken {
   token: string;
+  /** When it is made anew: by the machine's clock, or by the time that has passed if that is earlier, for the clock may be set. */
+  refreshAt: { now: number; elapsed: number };
   /** Milliseconds since the epoch. */
-  refreshAt: number;
   expiresAt: number;
 }
 
@@ -50,8 +51,7 @@ export class PodTokens {
 
   /** Milliseconds until a token that was given out must be renewed; infinity when there is none. */
   get msUntilRefresh(): number {
-    const now = this.#clock.now();
-    return Math.min(...[...this.#issued.values()].map(({ refreshAt }) => refreshAt - now));
+    return Math.min(...[...this.#issued.values()].map((each) => this.#msLeft(each)));
   }
 
   /** A token that is valid for a while. Throws a `StatusError` when none can be had. */
@@ -59,15 +59,14 @@ export class PodTokens {
     const { audience = "", expirationSeconds = defaultSeconds } = projection;
     const key = `${expirationSeconds} ${audience}`;
     const known = this.#issued.get(key);
-    const now = this.#clock.now();
-    if (known && known.refreshAt > now) return known.token;
+    if (known && this.#msLeft(known) > 0) return known.token;
     try {
       const fresh = await this.#request(audience, expirationSeconds);
       this.#issued.set(key, fresh);
       return fresh.token;
     } catch (error) {
-      if (!known || known.expiresAt <= now) throw error;
-      known.refreshAt = now + retryMs;
+      if (!known || known.expiresAt <= this.#clock.now()) throw error;
+      known.refreshAt = this.#in(retryMs);
       return known.token;
     }
   }
@@ -89,9 +88,16 @@ export class PodTokens {
     const answer = await this.#client.create(accounts, request, { subresource: "token" });
     const { status } = answer as TokenRequest;
     const { token = "", expirationTimestamp = "" } = status ?? {};
-    const now = this.#clock.now();
     const expiresAt = Date.parse(expirationTimestamp);
-    const lifeMs = Math.min((expiresAt - now) * refreshShare, maxAgeMs);
-    return { token, expiresAt, refreshAt: now + lifeMs - this.#jitter };
+    const lifeMs = Math.min((expiresAt - this.#clock.now()) * refreshShare, maxAgeMs);
+    return { token, expiresAt, refreshAt: this.#in(lifeMs - this.#jitter) };
+  }
+
+  #in(ms: number): IssuedToken["refreshAt"] {
+    return { now: this.#clock.now() + ms, elapsed: this.#clock.elapsed() + ms };
+  }
+
+  #msLeft({ refreshAt }: IssuedToken): number {
+    return Math.min(refreshAt.now - this.#clock.now(), refreshAt.elapsed - this.#clock.elapsed());
   }
 }

@@ -147,7 +147,7 @@ export class ContainerProbes {
 
   #run(kind: ProbeKind, probe: Probe): void {
     const periodMs = (probe.periodSeconds ?? 10) * 1000;
-    const begin = this.#clock.now() + (probe.initialDelaySeconds ?? 0) * 1000;
+    const begin = this.#clock.elapsed() + (probe.initialDelaySeconds ?? 0) * 1000;
     const thresholds = {
       success: kind === "readiness" ? (probe.successThreshold ?? 1) : 1,
       failure: probe.failureThreshold ?? 3,
@@ -161,14 +161,14 @@ export class ContainerProbes {
     const schedule = () => {
       if (isOver()) return;
       const hurry = !decided && !this.#pushed && kind !== "liveness";
-      const now = this.#clock.now();
+      const now = this.#clock.elapsed();
       const at = hurry ? Math.min(nextPeriod, Math.max(begin, now + early)) : nextPeriod;
       early = Math.min(early * tryGrowth, periodMs);
       this.#after(at - now, () => void attempt());
     };
     const attempt = async () => {
-      const isPeriodic = this.#clock.now() >= nextPeriod;
-      if (isPeriodic) nextPeriod = this.#clock.now() + periodMs;
+      const isPeriodic = this.#clock.elapsed() >= nextPeriod;
+      if (isPeriodic) nextPeriod = this.#clock.elapsed() + periodMs;
       const { success, message } = await runProbe(probe, this.#target);
       if (isOver()) return;
       if (success || isPeriodic) {
@@ -184,8 +184,8 @@ export class ContainerProbes {
       schedule();
     };
     // The first period begins with the container; failures before the initial delay do not count.
-    if (kind === "liveness") nextPeriod = Math.max(begin, this.#clock.now() + periodMs);
-    else if (begin <= this.#clock.now()) nextPeriod = this.#clock.now() + periodMs;
+    if (kind === "liveness") nextPeriod = Math.max(begin, this.#clock.elapsed() + periodMs);
+    else if (begin <= this.#clock.elapsed()) nextPeriod = this.#clock.elapsed() + periodMs;
     schedule();
   }
 

@@ -14,7 +14,7 @@ export class WakeTimer {
 
   /** An infinite time is never over. */
   wakeAfter(ms: number): void {
-    const at = this.#clock.now() + ms;
+    const at = this.#clock.elapsed() + ms;
     if (at >= this.#at || !Number.isFinite(ms)) return;
     this.#cancel();
     this.#at = at;

@@ -64,7 +64,7 @@ export class CountsClient {
       if (this.#running.has(url)) continue;
       const stop = new AbortController();
       this.#running.set(url, stop);
-      this.#heard.set(url, { isHeard: false, since: this.#options.clock.now() });
+      this.#heard.set(url, { isHeard: false, since: this.#options.clock.elapsed() });
       void this.#keep(url, AbortSignal.any([signal, stop.signal]));
     }
   }
@@ -121,7 +121,7 @@ export class CountsClient {
   #hear(url: string, isHeard: boolean): void {
     const state = this.#heard.get(url);
     if (!state || state.isHeard === isHeard) return;
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.elapsed();
     const gapMs = now - state.since;
     this.#heard.set(url, { isHeard, since: now });
     if (isHeard && (this.#knownSince === undefined || gapMs > shortGapMs)) this.#knownSince = now;

@@ -83,7 +83,7 @@ export class Scaler {
   /** A change of a Revision's counts. What waits for a Revision without Pods is decided about at once. */
   take(source: string, line: CountsLine): void {
     const key = line.revision;
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.elapsed();
     const state = this.#stateOf(key);
     if (!state) return;
     if (state.load.current === 0 && this.#replicasOf(key, state) === 0) state.load.reset(now);
@@ -94,14 +94,14 @@ export class Scaler {
 
   /** A gateway is gone, and with it what it had under way. */
   drop(source: string): void {
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.elapsed();
     for (const state of this.#states.values()) state.load.drop(source, now);
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted) {
-      const now = clock.now();
+      const now = clock.elapsed();
       for (const key of this.#live) this.#evaluate(key, now);
       await sleep(clock, tickMs, signal);
     }
@@ -149,7 +149,7 @@ export class Scaler {
   #replicasOf(key: ObjectKey, state: State): number | undefined {
     const { written } = state;
     // A watch that has missed it shows something newer by then.
-    const isRecent = written && this.#options.clock.now() - written.at < unseenMs;
+    const isRecent = written && this.#options.clock.elapsed() - written.at < unseenMs;
     return isRecent ? written.replicas : this.#deploymentOf(key)?.spec?.replicas;
   }
 
@@ -228,7 +228,7 @@ export class Scaler {
       const { resourceVersion } = written.metadata;
       const known = this.#deploymentOf(key)?.metadata.resourceVersion;
       const isSeen = known === resourceVersion || state.seen.has(resourceVersion);
-      state.written = isSeen ? undefined : { replicas, resourceVersion, at: clock.now() };
+      state.written = isSeen ? undefined : { replicas, resourceVersion, at: clock.elapsed() };
       log.debug({ revision: key, from: before, to: replicas }, "scaled a Revision");
     } catch (error) {
       again = retryMs;
@@ -237,7 +237,7 @@ export class Scaler {
       state.isWriting = false;
     }
     this.#live.add(key);
-    if (again > 0) clock.after(again, () => this.#evaluate(key, clock.now()));
-    else this.#evaluate(key, clock.now());
+    if (again > 0) clock.after(again, () => this.#evaluate(key, clock.elapsed()));
+    else this.#evaluate(key, clock.elapsed());
   }
 }

@@ -20,7 +20,7 @@ export class HandOvers {
 
   /** Milliseconds until what served before may go; the first call of a change begins the time. */
   remainingMs(key: ObjectKey): number {
-    const now = this.#clock.now();
+    const now = this.#clock.elapsed();
     const since = this.#since.get(key) ?? now;
     this.#since.set(key, since);
     return Math.max(0, since + settleMs - now);

@@ -40,7 +40,7 @@ async function start() {
   };
   const { url, registry, dir } = await startRegistry({
     logins,
-    clock: { now: () => now },
+    clock: { now: () => now, elapsed: () => now },
     tenants: {
       namespaceUid: (name) => answer(cluster.uids.get(name)),
       isJobActive: ({ uid }) => answer(cluster.active.has(uid)),

@@ -7,7 +7,7 @@ import { Owners } from "./owners.ts";
 
 function startOwners() {
   const dir = temporaryDirectory();
-  const clock = { now: () => Date.now() };
+  const clock = { now: () => Date.now(), elapsed: () => performance.now() };
   const repositories = new RepositoryStore(dir, dir, clock);
   return { owners: new Owners(dir, dir, repositories, new NamespaceUses()), repositories };
 }

@@ -108,7 +108,7 @@ export class TenantCheck {
     const tenants = this.#tenants;
     if (!tenants) return true;
     const known = this.#known.get(what);
-    if (known && known.until > this.#clock.now()) return known.answer;
+    if (known && known.until > this.#clock.elapsed()) return known.answer;
     const running = this.#asking.get(sharedBy);
     if (running) return running;
     const asking = question(tenants)
@@ -123,7 +123,7 @@ export class TenantCheck {
     const [oldest] = this.#known.keys();
     if (oldest !== undefined && this.#known.size >= rememberedLimit) this.#known.delete(oldest);
     if (answer !== undefined)
-      this.#known.set(what, { answer, until: this.#clock.now() + rememberMs });
+      this.#known.set(what, { answer, until: this.#clock.elapsed() + rememberMs });
     return answer === true;
   }
 

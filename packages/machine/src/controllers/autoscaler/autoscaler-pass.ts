@@ -57,7 +57,7 @@ export class AutoscalerPass {
     );
     const current = target.replicas;
     if (history.recommendations.length === 0)
-      history.recommendations.push({ at: clock.now(), value: current });
+      history.recommendations.push({ at: clock.elapsed(), value: current });
     this.#currentReplicas = current;
     this.#currentMetrics = undefined;
     const min = spec.minReplicas ?? 1;
@@ -86,7 +86,7 @@ export class AutoscalerPass {
       );
     const best = await this.#measure(target, signal);
     if (!best) return;
-    const decision = nextReplicas(spec, current, best.replicas, history, clock.now());
+    const decision = nextReplicas(spec, current, best.replicas, history, clock.elapsed());
     this.#put("AbleToScale", "True", decision.stabilized.reason, decision.stabilized.message);
     const { isLimited, reason, message } = decision.limit;
     this.#put("ScalingLimited", isLimited ? "True" : "False", reason, message);
@@ -182,7 +182,7 @@ export class AutoscalerPass {
       "SucceededRescale",
       `the HPA controller was able to update the target scale to ${desired}`,
     );
-    history.changes.push({ at: clock.now(), value: desired - target.replicas });
+    history.changes.push({ at: clock.elapsed(), value: desired - target.replicas });
     this.#desiredReplicas = desired;
     this.#lastScaleTime = timestamp(clock);
     const message = `New size: ${desired}; reason: ${why}`;

@@ -37,7 +37,9 @@ export function msUntilIndexRetry(latest: Pod | undefined, clock: Clock): number
 
 function msUntilAfter(failures: number, end: number, clock: Clock): number {
   const pause = Math.min(firstBackoffMs * 2 ** Math.min(failures - 1, 20), lastBackoffMs);
-  return Math.max(0, end + pause - clock.now());
+  const leftMs = Math.max(0, end + pause - clock.now());
+  // An end in the future is of before the machine's clock was set back; how long ago it was is not known any more.
+  return leftMs > pause + 1_000 ? 0 : leftMs;
 }
 
 /** When a Pod ended, or at least not before (`pkg/controller/job: getFinishedTime`). */

@@ -26,8 +26,8 @@ const patienceMs = 10_000;
 export async function claimNetwork(name: string): Promise<void> {
   mkdirSync(ownersDir, { recursive: true });
   note(name);
-  const deadline = Date.now() + patienceMs;
-  while (isHeld(markOf(name)) && Date.now() < deadline) await sleep(pollMs);
+  const deadline = performance.now() + patienceMs;
+  while (isHeld(markOf(name)) && performance.now() < deadline) await sleep(pollMs);
   // Who removed it may have taken the note away, too.
   note(name);
 }

@@ -144,12 +144,12 @@ export class WarmPool<W extends Waiting> {
   /** A container of this kind has been started: more of them are expected. */
   started(image: LocalImage, options: Omit<StartOptions, "runtime">, isWarm: boolean): void {
     this.#figures[isWarm ? "used" : "missed"]++;
-    void this.#expect(image, options, this.#options.clock.now());
+    void this.#expect(image, options, this.#options.clock.elapsed());
   }
 
   /** One of this kind could not become a container: none of them is started for a while. */
   giveUp(key: string): void {
-    this.#givenUp.set(key, this.#options.clock.now() + giveUpMs);
+    this.#givenUp.set(key, this.#options.clock.elapsed() + giveUpMs);
   }
 
   async #expect(
@@ -212,7 +212,7 @@ export class WarmPool<W extends Waiting> {
   /** Ends what is not wanted any more, and starts what is missing, one after the other. */
   async #fit(): Promise<void> {
     const { clock, log } = this.#options;
-    const wanted = this.#demand.wanted(clock.now());
+    const wanted = this.#demand.wanted(clock.elapsed());
     for (const key of this.#kinds.keys()) if (!wanted.has(key)) this.#kinds.delete(key);
     const kept = new Map<string, number>();
     for (const each of this.#waiting) {
@@ -255,7 +255,7 @@ export class WarmPool<W extends Waiting> {
 
   #isGivenUp(key: string): boolean {
     const until = this.#givenUp.get(key) ?? 0;
-    return this.#options.clock.now() < until;
+    return this.#options.clock.elapsed() < until;
   }
 
   #hasMemory(): boolean {
