@@ -230,6 +230,36 @@ describe.each([
     expect(caught).toEqual([]);
   }, 60_000);
 
+  test("a Pod of another namespace, which a policy may keep from the tenant", async () => {
+    const source = `
+      let calls = 0;
+      module.exports = { main: ({ extensions: { request } }) => (request.path === "/calls" ? calls : ++calls) + "" };`;
+    for (const namespace of [tenant, other])
+      await platform.k("apply -f -", functionManifest("quiet", source, {}, { namespace }));
+    const callsOf = (namespace: string) =>
+      platform.callUntil(`quiet.${namespace}`, ({ status }) => status === 200, { path: "/calls" });
+    for (const namespace of [tenant, other]) expect((await callsOf(namespace)).body).toBe("0");
+    const addressOf = (namespace: string) =>
+      platform.k(
+        `get pods -n ${namespace} -l serverless.kyma-project.io/function-name=quiet,serverless.kyma-project.io/resource=deployment -o jsonpath={.items[0].status.podIP}`,
+      );
+    const [mine, theirs] = [await addressOf(tenant), await addressOf(other)];
+    await apply(
+      pod("mine", { image: `${mine}:8080/a:1` }),
+      pod("theirs", { image: `${theirs}:8080/a:1` }),
+    );
+    const message = (name: string) =>
+      platform.k(
+        `get pod ${name} -n ${tenant} -o jsonpath={.status.containerStatuses[0].state.waiting.message}`,
+      );
+    await expect.poll(() => message("theirs"), { timeout: 30_000 }).toContain("no image is pulled");
+    // Its own is in a private network, where Pods have one.
+    const ownResult = sandbox === "oci" ? "could not be reached" : "no image is pulled";
+    await expect.poll(() => message("mine"), { timeout: 30_000 }).toContain(ownResult);
+    expect((await callsOf(other)).body).toBe("0");
+    await asTenant(`delete pods mine theirs -n ${tenant} --wait=false`);
+  }, 120_000);
+
   test("probes and hooks with a host, where an administrator lets the namespace have them", async () => {
     await platform.k(
       `label namespace ${tenant} pod-security.kubernetes.io/enforce=privileged --overwrite`,

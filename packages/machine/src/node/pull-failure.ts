@@ -49,7 +49,7 @@ export function pullFailure({ host, repository }: ImageName, error: unknown): Er
   const of = `${host}/${repository}`;
   if (error instanceof AddressRefusedError)
     return new Error(
-      `${host} leads to an address that no image is pulled from: loopback, this machine's own, link-local or reserved; ` +
+      `${host} leads to an address that no image is pulled from: loopback, this machine's own, a Pod's of another namespace, link-local or reserved; ` +
         `the operator can allow a registry on this machine by spry up --allow-loopback HOST:PORT`,
     );
   // Its message has the names that this program knew, and no answer.
