@@ -33,7 +33,7 @@ export interface UpOptions {
   registryQuota: string;
   dashboardPort?: number;
   /** As they were written. */
-  allowLoopback: readonly string[];
+  allowLoopback?: readonly string[];
   sandbox: SandboxKind;
   /** How many warm processes may wait. */
   warm: number;
@@ -59,7 +59,7 @@ export async function up(options: UpOptions): Promise<void> {
 async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const begin = performance.now();
   const registryQuota = bytesOf(options.registryQuota);
-  const allowedLoopback = options.allowLoopback.map(hostPortOf);
+  const allowedLoopback = (options.allowLoopback ?? []).map(hostPortOf);
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
   const ticker = new Ticker();
