@@ -43,7 +43,7 @@ const table: Record<string, Room> = {
     rooms: ["@spry/kube", "@spry/image"],
     dependencies: { croner: "when a CronJob is due: cron expressions, time zones, summer time" },
   },
-  // The clock: when a reference is asked for again.
+  // The clock: when a reference is asked for again; and what an address is.
   "packages/source": { rooms: ["@spry/kube"], dependencies: {} },
   "packages/controller": {
     rooms: ["@spry/kube", "@spry/function", "@spry/source"],

@@ -37,6 +37,7 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     ["deploy broken", /broken\/package\.json is not valid JSON.*line 1.*a comma too many/s],
     ["deploy empty", /empty has no handler for the runtime.*spry init DIR/s],
     ["dev empty --port 70000", /70000 is not a valid port/],
+    ["up --allow-loopback localhost", /"localhost" is not a host and a port.*localhost:5001/s],
     [
       "logs",
       /missing required argument 'name'\n\(use npx spry logs <name>; see npx spry logs --help\)/,

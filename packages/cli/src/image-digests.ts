@@ -31,7 +31,7 @@ export interface DigestResolverOptions {
  * image learns nothing of what else answers at its host.
  */
 export function createDigestResolver(options: DigestResolverOptions): DigestResolver {
-  const { client, mirrors = {}, plain = () => [], allowedLoopback = [], clock } = options;
+  const { client, mirrors = {}, plain = () => [], allowedLoopback, clock } = options;
   const failures = new Map<string, number>();
   // Where a registry sends us, to an authorization service for example, is its choice: it is looked at in the same way.
   const guard = new OutboundGuard({ allowPrivate: true, allowed: allowedLoopback });

@@ -68,6 +68,9 @@ describe.each(ways)("a Function %s", (_, close) => {
     "/fn/default/other/../hello/",
     "/fn/default/other/%2e%2e/hello/",
     "/fn/default/other/..%2fhello/",
+    "/fn/default/other/..%3b/hello/",
+    "/fn/default/other/..%09/hello/",
+    "/fn/default/other%0d%0a/../hello/",
     "/fn/default/other//../../hello/",
     "/fn/default/other\\..\\hello/",
     "/fn/default/other/fn/default/hello/",
@@ -110,3 +113,13 @@ test("one that is open is called by its path, and may be called without waiting"
   await bench.call({ host, path: "/async/default/other/" });
   expect(accepted).toEqual(["default/other"]);
 });
+
+/** What no rule decides about is the Function's own. */
+test.each(["/a%09b", "/a%0d%0ab", "/%7f", "/open/..%3b/admin", "/a%3fb%23c", "/%e0%80%ae", "/%00"])(
+  "at a Function's own host the path %s passes unchanged",
+  async (path) => {
+    const host = "other.default.localhost";
+    expect(await bench.call({ host, path })).toMatchObject({ body: "open" });
+    expect(open.seen.map(({ url }) => url)).toEqual([path]);
+  },
+);

@@ -96,7 +96,12 @@ export {
 } from "./processes/start-program.ts";
 export { mapInTurn } from "./processes/in-turn.ts";
 export { answerConversion } from "./conversion-review.ts";
-export { addressKind, type AddressKind, blockListOf } from "./outbound/address-kind.ts";
+export {
+  addressKind,
+  type AddressKind,
+  blockListOf,
+  isNeverCalled,
+} from "./outbound/address-kind.ts";
 export { AddressRefusedError } from "./outbound/address-refused.ts";
 export { OutboundGuard, type OutboundPolicy, portOf } from "./outbound/guard.ts";
 export { type HostPort, parseHostPort } from "./outbound/host-port.ts";

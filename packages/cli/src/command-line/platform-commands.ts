@@ -28,7 +28,6 @@ export function addPlatformCommands(program: Command): void {
       "--allow-loopback <host:port>",
       "a registry or an issuer of tokens on this machine that users may name; may be repeated",
       collect,
-      [],
     )
     .option(
       "--store-quota <size>",

@@ -41,7 +41,7 @@ export interface UpOptions {
   metricsPort: number;
   gatewayMetricsPort: number;
   /** As they were written. */
-  allowLoopback: readonly string[];
+  allowLoopback?: readonly string[];
   sandbox: SandboxKind;
   /** Of namespaces that have no label for it. */
   podSecurity: PodSecurityLevel;
@@ -69,7 +69,7 @@ export async function up(options: UpOptions): Promise<void> {
 async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const begin = performance.now();
   const registryQuota = bytesOf(options.registryQuota);
-  const allowedLoopback = options.allowLoopback.map(hostPortOf);
+  const allowedLoopback = (options.allowLoopback ?? []).map(hostPortOf);
   const storeQuota = storeQuotaOf(options.storeQuota);
   assertDescriptors();
   const dataDir = openDataDir(path.resolve(options.dataDir));

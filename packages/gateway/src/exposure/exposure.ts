@@ -52,7 +52,7 @@ export class AccessChecks {
 
   /** `reach` has what belongs to tenants. */
   constructor(
-    { allowedLoopback: allowed = [], issuerCa: ca }: ExposureOptions,
+    { allowedLoopback: allowed, issuerCa: ca }: ExposureOptions,
     reach: () => KeyReachSources,
     clock: Clock,
   ) {

@@ -1,5 +1,5 @@
 import { gatewaySliceManager } from "@spry/function";
-import { addressKind, type EndpointSlice, type ObjectKey } from "@spry/kube";
+import { isNeverCalled, type EndpointSlice, type ObjectKey } from "@spry/kube";
 
 const serviceNameLabel = "kubernetes.io/service-name";
 const managedByLabel = "endpointslice.kubernetes.io/managed-by";
@@ -17,12 +17,11 @@ export function serviceOfAnySlice(slice: EndpointSlice): ObjectKey[] {
 
 /** Without the addresses that are never called, whoever has written the slice: link-local ones, metadata of clouds, names. */
 export function withoutRefused(slice: EndpointSlice): EndpointSlice {
-  const isRefused = (address: string) => [undefined, "forbidden"].includes(addressKind(address));
   const { endpoints } = slice;
-  if (!endpoints?.some(({ addresses }) => addresses.some(isRefused))) return slice;
+  if (!endpoints?.some(({ addresses }) => addresses.some(isNeverCalled))) return slice;
   return {
     ...slice,
-    endpoints: endpoints.filter(({ addresses }) => !addresses.some(isRefused)),
+    endpoints: endpoints.filter(({ addresses }) => !addresses.some(isNeverCalled)),
   };
 }
 

@@ -61,6 +61,18 @@ export function blockListOf(networks: readonly Network[]): BlockList {
 /** Made when the first address is looked at: most programs that load this file never look at one. */
 let lists: Record<"loopback" | "forbidden" | "private", BlockList> | undefined;
 
+function listOf(kind: "loopback" | "forbidden" | "private"): BlockList {
+  lists ??= {
+    loopback: blockListOf(loopback),
+    forbidden: blockListOf(forbidden),
+    private: blockListOf(privateNetworks),
+  };
+  return lists[kind];
+}
+
+const isAnyIn = (forms: readonly string[], list: BlockList): boolean =>
+  forms.some((form) => list.check(form, familyOf(form)));
+
 /**
  * What an address is. An IPv6 address that carries an IPv4 address counts as both, and the worse of the two is the result. The
  * machine's own addresses and the Kubernetes API's count as loopback. Undefined for what is not an IP address.
@@ -68,13 +80,13 @@ let lists: Record<"loopback" | "forbidden" | "private", BlockList> | undefined;
 export function addressKind(address: string): AddressKind | undefined {
   const forms = formsOf(address);
   if (forms.some((form) => isIP(form) === 0)) return undefined;
-  const known = (lists ??= {
-    loopback: blockListOf(loopback),
-    forbidden: blockListOf(forbidden),
-    private: blockListOf(privateNetworks),
-  });
-  const isIn = (list: BlockList) => forms.some((form) => list.check(form, familyOf(form)));
-  if (isIn(known.forbidden)) return "forbidden";
-  if (isIn(known.loopback) || isIn(ownAddresses())) return "loopback";
-  return isIn(known.private) ? "private" : "public";
+  if (isAnyIn(forms, listOf("forbidden"))) return "forbidden";
+  if (isAnyIn(forms, listOf("loopback")) || isAnyIn(forms, ownAddresses())) return "loopback";
+  return isAnyIn(forms, listOf("private")) ? "private" : "public";
+}
+
+/** Whether no client may call this, whatever its policy: a forbidden address, or none at all. Costs less than `addressKind`. */
+export function isNeverCalled(address: string): boolean {
+  const forms = formsOf(address);
+  return forms.some((form) => isIP(form) === 0) || isAnyIn(forms, listOf("forbidden"));
 }

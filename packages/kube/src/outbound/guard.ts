@@ -15,8 +15,8 @@ export interface OutboundPolicy {
   allowPrivate: boolean;
   /** Whether everything on loopback and at this machine's own addresses may be called; default false. */
   allowLoopback?: boolean;
-  /** The operator's exceptions for loopback and the machine's own addresses; default none. */
-  allowed?: readonly HostPort[];
+  /** The operator's exceptions for loopback and the machine's own addresses (`spry up --allow-loopback`); undefined where there is no such list. */
+  allowed?: readonly HostPort[] | undefined;
   /** Why an address that is otherwise allowed is not called, as the end of a sentence: it is another tenant's, for example. */
   problemOf?: (address: string, port: number) => string | undefined;
   /** How names are resolved; the system's way by default. */
@@ -40,12 +40,12 @@ export class OutboundGuard {
    * @param hostname what the client names it by, where that is not the address itself
    */
   problem(address: string, port: number, hostname: string = address): string | undefined {
-    const { allowPrivate, allowLoopback = false, allowed = [], problemOf } = this.#policy;
+    const { allowPrivate, allowLoopback = false, allowed, problemOf } = this.#policy;
     const kind = addressKind(address);
     if (kind === undefined) return `${address} is not an IP address`;
     if (kind === "forbidden") return `address ${address} is link-local or reserved`;
-    if (kind === "loopback" && !allowLoopback && !isListed(allowed, hostname, address, port))
-      return `address ${address} is loopback, or this machine's own`;
+    if (kind === "loopback" && !allowLoopback && !isListed(allowed ?? [], hostname, address, port))
+      return `address ${address} is loopback, or this machine's own${allowed ? wayOut : ""}`;
     if (kind === "private" && !allowPrivate) return `address ${address} is private`;
     const more = problemOf?.(plainAddress(address), port);
     return more === undefined ? undefined : `address ${address} ${more}`;
@@ -81,6 +81,8 @@ export class OutboundGuard {
     };
   }
 }
+
+const wayOut = ", which the operator can allow by spry up --allow-loopback HOST:PORT";
 
 /** The port that a URL of HTTP means. */
 export const portOf = ({ port, protocol }: URL): number =>

@@ -53,7 +53,7 @@ async function storeWith(options: { allowed?: HostPort[]; lookup?: LookupFunctio
 }
 
 const refused = (host: string) =>
-  `${host} leads to an address that no image is pulled from: loopback, this machine's own, link-local or reserved; ` +
+  `${host} leads to an address that no image is pulled from: loopback, this machine's own, a Pod's of another namespace, link-local or reserved; ` +
   "the operator can allow a registry on this machine by spry up --allow-loopback HOST:PORT";
 
 const own = Object.values(networkInterfaces())

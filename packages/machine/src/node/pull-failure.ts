@@ -49,20 +49,32 @@ export function pullFailure({ host, repository }: ImageName, error: unknown): Er
   const of = `${host}/${repository}`;
   if (error instanceof AddressRefusedError)
     return new Error(
-      `${host} leads to an address that no image is pulled from: loopback, this machine's own, link-local or reserved; ` +
+      `${host} leads to an address that no image is pulled from: loopback, this machine's own, a Pod's of another namespace, link-local or reserved; ` +
         `the operator can allow a registry on this machine by spry up --allow-loopback HOST:PORT`,
     );
   // Its message has the names that this program knew, and no answer.
   if (error instanceof ImageError)
     return new Error(error.message.includes(of) ? error.message : `${of}: ${error.message}`);
   if (error instanceof RegistryError) return new Error(`${of}: ${answerOf(host, error)}`);
-  const { code, message = "" } = (error ?? {}) as { code?: string; message?: string };
-  if (/^more than \d+ (?:bytes|entries)$/.test(message))
-    return new Error(`${of}: the image has ${message}`);
+  const limit = exceededLimit(error);
+  if (limit !== undefined) return new Error(`${of}: ${limit}`);
+  const { code } = (error ?? {}) as { code?: string };
   // A system call's message may hold the name of a file of the image.
   if (typeof code === "string" && /^E[A-Z]{2,14}$/.test(code))
     return new Error(`${of}: storing the image failed: ${code}`);
   return new Error(`${of}: what the registry has sent is not a valid image, or is incomplete`);
+}
+
+/** The limits of what is unpacked, in the words of `unpackLayer` and of what unpacks images: numbers alone. */
+const limits =
+  /^(?:more than \d+ (?:bytes(?: of names)?|entries)|the image has \d+ layers, more than the \d+ taken)$/;
+
+function exceededLimit(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
+    if (!limits.test(at.message)) continue;
+    return at.message.startsWith("more") ? `the image has ${at.message}` : at.message;
+  }
+  return undefined;
 }
 
 function answerOf(host: string, { status, code, host: asked, cause }: RegistryError): string {
