@@ -4,7 +4,7 @@ import { boundHistories, EventLog, type StoreListener } from "./event-log.ts";
 import { type Change, SqliteJournal } from "./sqlite-journal.ts";
 import { Snapshots } from "./snapshots.ts";
 import { loadable } from "./store-quota.ts";
-import { type Growth, shown, StoredBytes, type StoreQuota } from "./stored-bytes.ts";
+import { checkLength, type Growth, shown, StoredBytes, type StoreQuota } from "./stored-bytes.ts";
 import { bytesOf, keyOf, StoredObject } from "./stored-object.ts";
 
 /** The objects on disk do not fit into this process's heap. */
@@ -173,7 +173,10 @@ export class Store {
     const revision = this.#revision + 1;
     object.metadata.resourceVersion = String(revision);
     const json = JSON.stringify(object);
-    if (growth) this.#bytes.check(place.namespace, bytesOf(json) - (previous?.bytes ?? 0), growth);
+    if (growth) {
+      checkLength(json.length, previous?.json.length ?? 0);
+      this.#bytes.check(place.namespace, bytesOf(json) - (previous?.bytes ?? 0), growth);
+    }
     this.#revision = revision;
     const current = new StoredObject(place, revision, json, object);
     const collection = this.#collection(place.collection);
