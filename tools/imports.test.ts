@@ -224,6 +224,7 @@ const withoutFace: [file: string, reason: string][] = [
   ["packages/cli/", "it puts the rooms together, and no room imports it"],
   ["packages/machine/src/network/cluster-view.ts", "a policy agent of the tests enforces it"],
   ["packages/machine/src/network/pods/policy-rules.ts", "the same"],
+  ["packages/machine/src/network/pods/nft-tables.ts", "the same"],
   ["packages/machine/src/network/pods/commands.ts", "where the machine's programs are"],
 ];
 

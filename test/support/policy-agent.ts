@@ -5,11 +5,12 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { Informer, type KubeClient, type KubeObject, type Resource, resources } from "@spry/kube";
-import { podView } from "../../packages/machine/src/network/cluster-view.ts";
-import { isolatedPods } from "../../packages/machine/src/network/pods/policy-rules.ts";
+import { type ClusterView, podView } from "../../packages/machine/src/network/cluster-view.ts";
+import { type Elements, wholeText } from "../../packages/machine/src/network/pods/nft-tables.ts";
+import { contextOf, PolicyRules } from "../../packages/machine/src/network/pods/policy-rules.ts";
 
 const settleMs = 20;
-const table = "policies";
+const table = "ip policies";
 
 export interface PolicyAgent {
   /** What it has not been able to do, if anything. */
@@ -36,6 +37,7 @@ export async function enforcePolicies(
   const namespaces = informer(resources.namespaces);
   await Promise.all([pods.synced, policies.synced, namespaces.synced]);
   const file = path.join(options.scratch, "policies.nft");
+  const rules = new PolicyRules();
   let applied = "";
   const apply = async () => {
     changed = Promise.withResolvers();
@@ -50,10 +52,7 @@ export async function enforcePolicies(
         [...namespaces.list()].map(({ metadata }) => [metadata.name ?? "", metadata.labels ?? {}]),
       ),
     };
-    const text = rulesOf([
-      { name: "egress", side: "saddr", pods: isolatedPods(view, "egress") },
-      { name: "ingress", side: "daddr", pods: isolatedPods(view, "ingress") },
-    ]);
+    const text = rulesOf(rules, view);
     if (text === applied) return;
     writeFileSync(file, text);
     await options.inNode("nft", ["-f", file]);
@@ -72,31 +71,26 @@ export async function enforcePolicies(
   return { failures, stop: () => (stopping.abort(), changed.resolve()) };
 }
 
-interface Direction {
-  name: string;
-  side: "saddr" | "daddr";
-  pods: { ip: string; allowed: string[] }[];
-}
-
 /** The node itself reaches its Pods: what it sends is not forwarded. */
-function rulesOf(directions: Direction[]): string {
-  const chains = directions.flatMap(({ name, pods }) =>
-    pods.map(
-      ({ allowed }, i) =>
-        `chain ${name}_${i} { ${[...allowed.map((each) => `${each} return`), "drop"].join("; ")}; }`,
-    ),
-  );
-  const jumps = directions.flatMap(({ name, side, pods }) =>
-    pods.map(({ ip }, i) => `ip ${side} ${ip} jump ${name}_${i};`),
-  );
-  return `table ip ${table}
-delete table ip ${table}
-table ip ${table} {
-${chains.join("\n")}
-chain forward { type filter hook forward priority 0; policy accept;
+function rulesOf(rules: PolicyRules, view: ClusterView): string {
+  const context = contextOf(view);
+  const chains = new Map<string, readonly string[]>();
+  const sets = new Map<string, Elements>();
+  let frame = "";
+  for (const [direction, side] of [
+    ["egress", "saddr"],
+    ["ingress", "daddr"],
+  ] as const) {
+    const tables = rules.tables(view.policies, context, direction);
+    for (const [name, each] of tables.chains) chains.set(name, each);
+    for (const [name, each] of tables.sets) sets.set(name, each);
+    const elements = new Map([...tables.isolated].map(([ip, chain]) => [ip, `jump ${chain}`]));
+    sets.set(direction, { kind: "map", type: "ipv4_addr : verdict", elements });
+    frame += `chain of_${direction} { type filter hook forward priority 0; policy accept;
 ct state established,related accept;
-${jumps.join("\n")}
-}
+ip ${side} vmap @${direction}
 }
 `;
+  }
+  return wholeText({ name: table, chains, sets, frame });
 }

@@ -7,6 +7,7 @@ import { type Conversions } from "../schema/conversion/conversions.ts";
 import { type Store } from "../store/store.ts";
 import { type AdmissionAttributes, type Operation } from "./attributes.ts";
 import { LimitRanger } from "./limits/limit-range.ts";
+import { NetworkLimits } from "./limits/network-limits.ts";
 import { type Decider } from "./expressions/cel-authorizer.ts";
 import { Matcher } from "./matching.ts";
 import { ObjectVersions } from "./object-versions.ts";
@@ -41,6 +42,7 @@ export class Admission {
   readonly #store: Store;
   readonly #webhooks: WebhookCaller;
   readonly #limits: LimitRanger;
+  readonly #networkLimits: NetworkLimits;
   readonly #quota: QuotaAdmission;
   readonly #podSecurity: PodSecurity;
   readonly #priorities: PriorityAdmission;
@@ -52,6 +54,7 @@ export class Admission {
     this.#limits = new LimitRanger(store);
     this.#priorities = new PriorityAdmission(store);
     this.#podSecurity = new PodSecurity(store, context.podSecurity);
+    this.#networkLimits = new NetworkLimits(store);
     this.#quota = new QuotaAdmission(store, catalog, clock);
     const matcher = new Matcher(store, catalog);
     const versions = new ObjectVersions(conversions);
@@ -140,6 +143,7 @@ export class Admission {
     object: UnknownObject,
     old: UnknownObject | undefined,
   ): void {
+    this.#networkLimits.charge({ request, operation, object, old });
     this.#quota.charge({ request, operation, object, old });
   }
 }

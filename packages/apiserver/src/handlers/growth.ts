@@ -1,7 +1,7 @@
-import { type StatusError, type UnknownObject } from "@spry/kube";
+import { StatusError, type UnknownObject } from "@spry/kube";
 import { forbidden } from "../errors.ts";
 import { type ResourceRequest, type UserInfo } from "../request.ts";
-import { type Growth, StoreQuotaError } from "../store/stored-bytes.ts";
+import { type Growth, ObjectTooLargeError, StoreQuotaError } from "../store/stored-bytes.ts";
 
 /** What removing a finalizer may add: a record of who has done it. */
 const finalizerSlack = 4096;
@@ -30,6 +30,8 @@ function finalizersOf(object: UnknownObject | undefined): number {
 
 /** A refusal as clients see it; another error as it is. */
 export function withoutRoom({ type }: ResourceRequest, name: string, error: unknown): unknown {
+  if (error instanceof ObjectTooLargeError)
+    return new StatusError({ code: 413, message: error.message });
   if (!(error instanceof StoreQuotaError)) return error;
   const refusal: StatusError = forbidden(type, name, error.message);
   return refusal;

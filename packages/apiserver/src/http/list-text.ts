@@ -46,6 +46,13 @@ export class ListText {
     yield this.#after;
   }
 
+  /** Of the items; cheap where they are stored. */
+  characters(): number {
+    let length = 0;
+    for (const item of this.#texts()) length += item.length;
+    return length;
+  }
+
   byteLength(): number {
     let length = Buffer.byteLength(this.#before) + Buffer.byteLength(this.#after);
     for (const item of this.#texts()) length += Buffer.byteLength(item);

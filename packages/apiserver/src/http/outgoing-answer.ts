@@ -19,6 +19,8 @@ const sendingBytes = 2 * sliceBytes;
 const placeBytes = 16;
 /** Whether such an answer has been read is not looked after. */
 const negligibleBytes = 4 * 1024;
+/** Of a list, from which on it is sent without its length. */
+const countedCharacters = 1024 * 1024;
 /** Items of a list that are made at once. */
 const fewItems = 20;
 
@@ -101,11 +103,16 @@ function largeAnswerOf(body: HttpBody): LargeAnswer | undefined {
   return { length, source: new TextSource([body]), heldBytes: length + sendingBytes };
 }
 
-/** Of a list whose items are made one by one the length is not known before. */
+/**
+ * Of a list whose items are made one by one the length is not known before, and that of a long one is not counted: each client would
+ * have the server read all of it.
+ */
 function largeListOf(list: ListText): LargeAnswer | undefined {
   const { count, areStored } = list.items;
-  const length = areStored ? list.byteLength() : undefined;
-  if (length === undefined ? count <= fewItems : length < largeBytes) return undefined;
+  const characters = areStored ? list.characters() : 0;
+  if (areStored ? characters < largeBytes : count <= fewItems) return undefined;
+  const isCounted = areStored && characters < countedCharacters;
+  const length = isCounted ? list.byteLength() : undefined;
   const heldBytes = count * placeBytes + sendingBytes;
   return { length, source: new TextSource(list.parts()), heldBytes };
 }

@@ -34,7 +34,7 @@ export async function inPreferredEncoding(
     if (preferred === yamlMediaType)
       return written(new MadeBody(new TextSource(yamlOfList(list, body.items))));
     if (!hasProtobuf(list)) return response;
-    const { length, pieces } = await encodeList(list, body.items);
+    const { length, pieces } = await encodeList(list, body.items, request.signal);
     return written(new MadeBody(new PieceSource(pieces), length));
   }
   if (typeof body !== "string") return response;

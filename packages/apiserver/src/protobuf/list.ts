@@ -1,5 +1,5 @@
-import { setImmediate as turn } from "node:timers/promises";
 import { Encoder } from "./encoder.ts";
+import { isOver, listTurn } from "./list-turns.ts";
 import { type Message, messageNamed, messageOfKind } from "./messages.ts";
 import { encodeProtobuf, type TypedObject, writeEnvelope } from "./protobuf.ts";
 import { wire } from "./wire-reader.ts";
@@ -18,16 +18,20 @@ export interface ListPieces {
   pieces: Iterable<Uint8Array>;
 }
 
-/** Other requests come in between. */
-const turnMs = 5;
+/** Work on a shorter list is done at once. */
+const shortMs = 5;
 /** A list that takes no more is not made twice. */
 const keptBytes = 1024 * 1024;
 
 /**
  * A list in protobuf as it would be alone, item by item. A message begins with its length: the items are made once to be measured,
- * and again, unless they are few, when they are sent. `list` has no items yet; its kind must be one that `hasProtobuf`.
+ * and again, unless they are few, when they are sent. When the signal is aborted, what is made is not read any more. `list` has no items yet; its kind must be one that `hasProtobuf`.
  */
-export async function encodeList(list: TypedObject, items: Items): Promise<ListPieces> {
+export async function encodeList(
+  list: TypedObject,
+  items: Items,
+  signal?: AbortSignal,
+): Promise<ListPieces> {
   const message = messageOfKind(list.apiVersion, list.kind);
   const [field] = message?.fields ?? [];
   // The items come last, and the fields are in reverse.
@@ -39,15 +43,17 @@ export async function encodeList(list: TypedObject, items: Items): Promise<ListP
   const pieceOf = itemPiece(messageNamed(field.message), field.number);
   let itemBytes = 0;
   let kept: Uint8Array[] | undefined = [];
-  let end = performance.now() + turnMs;
+  const end = performance.now() + shortMs;
+  let takesTurns = false;
   for (let index = 0; index < items.count; index++) {
     const piece = pieceOf(items.at(index));
     itemBytes += piece.length;
     if (itemBytes > keptBytes) kept = undefined;
     kept?.push(piece);
-    if (performance.now() < end) continue;
-    await turn();
-    end = performance.now() + turnMs;
+    if (takesTurns ? !isOver() : performance.now() < end) continue;
+    takesTurns = true;
+    await listTurn();
+    if (signal?.aborted) break;
   }
   const [before, after] = frameOf(list, message, itemBytes);
   const pieces = function* () {

@@ -176,3 +176,33 @@ test("when all namespaces together are full, those with little can still grow", 
   await expect(create("small", 5 * unit, "b")).resolves.toBeDefined();
   await expect(create("large", 20 * unit, "b")).rejects.toMatchObject({ code: 403 });
 });
+
+test("patches cannot make an object larger than one may be", async () => {
+  await server.close();
+  await start({ storeQuota: { total: Infinity, perNamespace: Infinity } });
+  const place = { namespace: "a", name: "grows" };
+  const env = (index: number) => [{ name: `v-${index}`, value: "x".repeat(2_500_000) }];
+  const template = {
+    metadata: { labels: { a: "b" } },
+    spec: { containers: [{ name: "c", image: "i" }] },
+  };
+  await tenant.create(resources.deployments, {
+    metadata: place,
+    spec: { selector: { matchLabels: { a: "b" } }, template },
+  });
+  const grow = (index: number) =>
+    tenant.patch(
+      resources.deployments,
+      place,
+      { spec: { template: { spec: { containers: [{ name: "c", env: env(index) }] } } } },
+      { type: "strategic" },
+    );
+  await grow(0);
+  await grow(1);
+  await expect(grow(2)).rejects.toMatchObject({
+    code: 413,
+    message: expect.stringMatching(
+      /the object would have \d+ characters as it is stored, limited to 6291456/,
+    ),
+  });
+});

@@ -4,7 +4,7 @@ import { boundHistories, EventLog, type StoreListener } from "./event-log.ts";
 import { type Change, SqliteJournal } from "./sqlite-journal.ts";
 import { Snapshots } from "./snapshots.ts";
 import { loadable } from "./store-quota.ts";
-import { type Growth, shown, StoredBytes, type StoreQuota } from "./stored-bytes.ts";
+import { checkLength, type Growth, shown, StoredBytes, type StoreQuota } from "./stored-bytes.ts";
 import { bytesOf, keyOf, StoredObject } from "./stored-object.ts";
 
 /** The objects on disk do not fit into this process's heap. */
@@ -29,6 +29,9 @@ export interface Place {
 export class StaleWriteError extends Error {
   override readonly name = "StaleWriteError";
 }
+
+/** One version goes, another one comes. */
+type Observer = (previous: StoredObject | undefined, current: StoredObject | undefined) => void;
 
 interface Collection {
   objects: Map<string, StoredObject>;
@@ -61,6 +64,7 @@ export class Store {
   /** Watches cannot begin before it: the history is not kept on disk. */
   readonly #openedAt: number;
   readonly #bytes: StoredBytes;
+  readonly #observers = new Map<string, Observer[]>();
   /** Of readers that take their time. */
   readonly snapshots = new Snapshots();
   #revision: number;
@@ -95,6 +99,11 @@ export class Store {
   /** How much the objects take. */
   get bytes(): Pick<StoredBytes, "total" | "of" | "problem"> {
     return this.#bytes;
+  }
+
+  /** Calls back with each change of a collection as soon as it can be read, and with each that is undone because it failed. */
+  observe(collection: string, observer: Observer): void {
+    this.#observers.set(collection, [...(this.#observers.get(collection) ?? []), observer]);
   }
 
   /** The latest revision: what a list made now carries as its resourceVersion. */
@@ -164,12 +173,15 @@ export class Store {
     const revision = this.#revision + 1;
     object.metadata.resourceVersion = String(revision);
     const json = JSON.stringify(object);
-    if (growth) this.#bytes.check(place.namespace, bytesOf(json) - (previous?.bytes ?? 0), growth);
+    if (growth) {
+      checkLength(json.length, previous?.json.length ?? 0);
+      this.#bytes.check(place.namespace, bytesOf(json) - (previous?.bytes ?? 0), growth);
+    }
     this.#revision = revision;
     const current = new StoredObject(place, revision, json, object);
     const collection = this.#collection(place.collection);
     collection.objects.set(current.key, current);
-    this.#bytes.replace(previous, current);
+    this.#count(place.collection, previous, current);
     if (previous) this.snapshots.note(previous.namespace, previous.bytes);
     if (!previous) collection.sorted = undefined;
     const type = previous ? "MODIFIED" : "ADDED";
@@ -185,7 +197,7 @@ export class Store {
     const collection = this.#collection(previous.collection);
     collection.objects.delete(previous.key);
     collection.sorted = undefined;
-    this.#bytes.replace(previous, undefined);
+    this.#count(previous.collection, previous, undefined);
     this.snapshots.note(previous.namespace, previous.bytes);
     return this.#enqueue({ change: { previous }, previous, current, type: "DELETED" });
   }
@@ -254,6 +266,15 @@ export class Store {
     if (this.get({ collection, namespace, name }) !== previous) {
       throw new StaleWriteError(`${collection} ${keyOf(namespace, name)} has changed`);
     }
+  }
+
+  #count(
+    collection: string,
+    previous: StoredObject | undefined,
+    current: StoredObject | undefined,
+  ): void {
+    this.#bytes.replace(previous, current);
+    for (const observer of this.#observers.get(collection) ?? []) observer(previous, current);
   }
 
   #collection(name: string): Collection {
@@ -373,7 +394,7 @@ export class Store {
   #undo(writes: readonly PendingWrite[]): void {
     for (const { current, previous, type } of writes.toReversed()) {
       const collection = this.#collection(current.collection);
-      this.#bytes.replace(type === "DELETED" ? undefined : current, previous);
+      this.#count(current.collection, type === "DELETED" ? undefined : current, previous);
       if (previous) collection.objects.set(current.key, previous);
       else collection.objects.delete(current.key);
       collection.sorted = undefined;

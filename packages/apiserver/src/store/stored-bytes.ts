@@ -21,6 +21,22 @@ export class StoreQuotaError extends Error {
   override readonly name = "StoreQuotaError";
 }
 
+/** A write would make an object larger than one may be. The message is for the user. */
+export class ObjectTooLargeError extends Error {
+  override readonly name = "ObjectTooLargeError";
+}
+
+/** Of an object, in characters: a body of 3 MiB, and what its fields' managers add. Patches could make it larger without end. */
+const maxObjectLength = 6 * 1024 * 1024;
+
+/** Throws an `ObjectTooLargeError`. */
+export function checkLength(length: number, before: number): void {
+  if (length <= maxObjectLength || length <= before) return;
+  throw new ObjectTooLargeError(
+    `Request entity too large: the object would have ${length} characters as it is stored, limited to ${maxObjectLength}`,
+  );
+}
+
 /** Of the quota, for the platform's own parts only. */
 const reserve = 1 / 8;
 /** Of the total: what others have stored does not keep a namespace with so little from growing, until half of the reserve is used. */

@@ -1,4 +1,3 @@
-import { BlockList, isIP } from "node:net";
 import { type NetworkPolicy } from "@spry/kube";
 import {
   type ClusterView,
@@ -7,14 +6,18 @@ import {
   type PodView,
   type Protocol,
 } from "./cluster-view.ts";
-import { isFor, podsOf, selects } from "./pods/policy-rules.ts";
-
-type Spec = NonNullable<NetworkPolicy["spec"]>;
-type Peer = NonNullable<NonNullable<Spec["ingress"]>[number]["from"]>[number];
-interface Rule {
-  peers: Peer[];
-  ports: NonNullable<NonNullable<Spec["ingress"]>[number]["ports"]>;
-}
+import { addressNumber, contains, type IpRange } from "./pods/ip-ranges.ts";
+import {
+  blocksOf,
+  contextOf,
+  type Direction,
+  isFor,
+  podsOf,
+  type PolicyContext,
+  type Rule,
+  rulesOf,
+  selects,
+} from "./pods/policy-rules.ts";
 
 /** Who may call an endpoint, by addresses of Pods. */
 export interface Callers {
@@ -30,24 +33,29 @@ export interface Callers {
  */
 export function callersOf(view: ClusterView): (endpoint: Endpoint, protocol: Protocol) => Callers {
   if (view.policies.length === 0) return () => ({});
-  const isPeer = peersOf(view);
-  const policiesFor = (pod: PodView, type: Type) =>
-    view.policies.filter((policy) => isFor(policy, type) && selects(policy, pod));
+  const context = contextOf(view);
+  const byNamespace = Map.groupBy(view.policies, ({ metadata }) => metadata.namespace ?? "");
+  const policiesFor = (pod: PodView, direction: Direction) =>
+    (byNamespace.get(pod.namespace) ?? []).filter(
+      (policy) => isFor(policy, direction) && selects(policy, pod),
+    );
   const pods = new Map(view.pods.map((pod) => [pod.ip, pod]));
-  const confined = view.pods.flatMap((pod) => {
-    const policies = policiesFor(pod, "egress");
-    return policies.length > 0 ? [{ pod, policies }] : [];
-  });
+  const confined = confinedGroups(view.pods, (pod) => policiesFor(pod, "egress"));
   /** Whether one of the policies lets a call through whose other side has this address. */
-  const lets = (policies: readonly NetworkPolicy[], type: Type, other: string, called: Called) =>
-    policies.some(({ metadata, spec }) =>
-      rulesOf(spec, type).some(
-        ({ peers, ports }) =>
-          isAtPort(ports, called) &&
-          (peers.length === 0 ||
-            peers.some((peer) => isPeer(peer, other, metadata.namespace ?? ""))),
+  const lets = (
+    policies: readonly NetworkPolicy[],
+    direction: Direction,
+    other: string,
+    called: Called,
+  ) => {
+    const number = addressNumber(other) ?? -1;
+    return policies.some((policy) =>
+      readRules(policy, direction, context).some(
+        ({ ports, isAny, ranges, addresses }) =>
+          isAtPort(ports, called) && (isAny || addresses.has(other) || contains(ranges, number)),
       ),
     );
+  };
   return ({ ip, port }, protocol) => {
     const target = pods.get(ip);
     const own = { target, port, protocol };
@@ -66,26 +74,70 @@ export function callersOf(view: ClusterView): (endpoint: Endpoint, protocol: Pro
       ...(isolated.length > 0
         ? { admitted: view.pods.filter(isAdmitted).map((each) => each.ip) }
         : {}),
-      ...(refused.length > 0 ? { refused: refused.map(({ pod }) => pod.ip) } : {}),
+      ...(refused.length > 0 ? { refused: refused.flatMap(({ addresses }) => addresses) } : {}),
     };
   };
+}
+
+/** Pods that the same policies confine are asked about together. */
+function confinedGroups(
+  pods: readonly PodView[],
+  policiesFor: (pod: PodView) => NetworkPolicy[],
+): { policies: NetworkPolicy[]; addresses: string[] }[] {
+  const groups = new Map<string, { policies: NetworkPolicy[]; addresses: string[] }>();
+  for (const pod of pods) {
+    const policies = policiesFor(pod);
+    if (policies.length === 0) continue;
+    const key = JSON.stringify([pod.namespace, policies.map(({ metadata }) => metadata.name)]);
+    const group = groups.get(key);
+    if (group) group.addresses.push(pod.ip);
+    else groups.set(key, { policies, addresses: [pod.ip] });
+  }
+  return [...groups.values()];
+}
+
+interface ReadRule {
+  ports: Rule["ports"];
+  isAny: boolean;
+  ranges: readonly IpRange[];
+  addresses: ReadonlySet<string>;
+}
+
+const known = {
+  ingress: new WeakMap<NetworkPolicy, { stamp: string; rules: ReadRule[] }>(),
+  egress: new WeakMap<NetworkPolicy, { stamp: string; rules: ReadRule[] }>(),
+};
+
+/** Computed again when Pods, or labels of namespaces, have changed. */
+function readRules(
+  policy: NetworkPolicy,
+  direction: Direction,
+  context: PolicyContext,
+): readonly ReadRule[] {
+  const found = known[direction].get(policy);
+  if (found?.stamp === context.stamp) return found.rules;
+  const { namespace = "" } = policy.metadata;
+  const rules = rulesOf(policy.spec, direction).map(({ peers, ports }) => ({
+    ports,
+    isAny: peers.length === 0,
+    ranges: blocksOf(peers),
+    addresses: new Set(
+      peers
+        .filter(({ ipBlock }) => !ipBlock)
+        .flatMap((peer) => podsOf(peer, namespace, context).map(({ ip }) => ip)),
+    ),
+  }));
+  known[direction].set(policy, { stamp: context.stamp, rules });
+  return rules;
 }
 
 /** Of Pods that name none. */
 const defaultPort = 8080;
 
-type Type = "ingress" | "egress";
-
 interface Called {
   target: PodView | undefined;
   port: number;
   protocol: Protocol;
-}
-
-function rulesOf(spec: Spec | undefined, type: Type): Rule[] {
-  if (type === "ingress")
-    return (spec?.ingress ?? []).map(({ from = [], ports = [] }) => ({ peers: from, ports }));
-  return (spec?.egress ?? []).map(({ to = [], ports = [] }) => ({ peers: to, ports }));
 }
 
 function isAtPort(ports: Rule["ports"], { target, port, protocol }: Called): boolean {
@@ -97,35 +149,4 @@ function isAtPort(ports: Rule["ports"], { target, port, protocol }: Called): boo
       return each.port <= port && port <= (each.endPort ?? each.port);
     return target?.ports.some(({ name, port: number }) => name === each.port && number === port);
   });
-}
-
-/** Whether an address is a peer's of a policy in a namespace. Whom a peer selects is computed once. */
-function peersOf(view: ClusterView) {
-  const known = new Map<Peer, (address: string) => boolean>();
-  return (peer: Peer, address: string, namespace: string): boolean => {
-    let check = known.get(peer);
-    if (!check) known.set(peer, (check = checkOf(peer, namespace, view)));
-    return check(address);
-  };
-}
-
-function checkOf(peer: Peer, namespace: string, view: ClusterView): (address: string) => boolean {
-  const { ipBlock } = peer;
-  if (!ipBlock) {
-    const addresses = new Set(podsOf(peer, namespace, view).map(({ ip }) => ip));
-    return (address) => addresses.has(address);
-  }
-  const [within, without] = [blockOf([ipBlock.cidr]), blockOf(ipBlock.except ?? [])];
-  return (address) => within.check(address) && !without.check(address);
-}
-
-function blockOf(cidrs: readonly string[]): BlockList {
-  const block = new BlockList();
-  for (const cidr of cidrs) {
-    const [network = "", length = ""] = cidr.split("/");
-    const family = isIP(network);
-    if (family !== 0 && length !== "")
-      block.addSubnet(network, Number(length), family === 6 ? "ipv6" : "ipv4");
-  }
-  return block;
 }

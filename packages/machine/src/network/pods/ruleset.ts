@@ -1,6 +1,7 @@
 import { type ClusterView, type ServiceView, serviceNetwork } from "../cluster-view.ts";
 import { type AddressBlock } from "./address-block.ts";
-import { type Isolated, isolatedPods } from "./policy-rules.ts";
+import { type Elements, type NftTable } from "./nft-tables.ts";
+import { contextOf, PolicyRules } from "./policy-rules.ts";
 
 /** Where Pods ask for names, as `kube-dns` of real clusters; led to the node agent's name server. */
 export const dnsServiceIp = "10.96.0.10";
@@ -16,48 +17,70 @@ export interface RulesetOptions {
 /**
  * The router's nftables: Services as kube-proxy has them (a random endpoint, a refusal where there is
  * none), then NetworkPolicies. The machine itself reaches every Pod, and every Pod the machine, as
- * Kubernetes has it. One text that replaces everything that was there.
+ * Kubernetes has it. What has not changed since the last time is the same object again.
  */
-export function rulesetOf(view: ClusterView, { block, dnsPort, moved }: RulesetOptions): string {
-  const services = view.services.filter(({ clusterIp }) => clusterIp !== undefined);
-  const dns = ["tcp", "udp"].map((protocol) =>
-    portChain(`${dnsServiceIp} . ${protocol} . 53`, [
-      `meta l4proto ${protocol} dnat ip to ${block.host}:${dnsPort}`,
-    ]),
-  );
-  const offered = [...moved].map(([port, other]) =>
-    portChain(`${block.host} . tcp . ${port}`, [
-      `meta l4proto tcp dnat ip to ${block.host}:${other}`,
-    ]),
-  );
-  // Of two that claim an address, the name server counts: without it no Service is found.
-  const chains = new Map(
-    [...services.flatMap(knownPortChains), ...dns, ...offered].map((each) => [each.match, each]),
-  );
-  const ports = [...chains.values()];
-  const endpoints = new Set(
-    services.flatMap(({ ports }) => ports.flatMap((port) => port.endpoints.map(({ ip }) => ip))),
-  );
-  const own = [...endpoints].filter((ip) => block.indexOf(ip) !== undefined);
-  const directions = [
-    { name: "egress", side: "saddr", pods: isolatedPods(view, "egress") },
-    { name: "ingress", side: "daddr", pods: isolatedPods(view, "ingress") },
-  ];
-  return `table ip pods
-delete table ip pods
-table ip pods {
-${ports.map(({ text }) => text).join("")}
-${directions.flatMap(({ name, pods }) => pods.map((pod, i) => isolationChain(`${name}_${i}`, pod))).join("")}
-  map services {
-    type ipv4_addr . inet_proto . inet_service : verdict
-    elements = { ${ports.map(({ match, chain }) => `${match} : goto ${chain}`).join(", ")} }
+export class Rulesets {
+  readonly #policies = new PolicyRules();
+
+  of(view: ClusterView, { block, dnsPort, moved }: RulesetOptions): NftTable {
+    const chains = new Map<string, readonly string[]>();
+    const services = new Map<string, string>();
+    const add = ({ match, chain, rules }: PortChain) => {
+      chains.set(chain, rules);
+      services.set(match, `goto ${chain}`);
+    };
+    const own = new Map<string, string>();
+    for (const service of view.services) {
+      if (service.clusterIp === undefined) continue;
+      for (const each of knownPortChains(service)) add(each);
+      for (const { endpoints } of service.ports)
+        for (const { ip } of endpoints)
+          if (block.indexOf(ip) !== undefined) own.set(`${ip} . ${ip}`, "");
+    }
+    // Of two that claim an address, the name server counts: without it no Service is found.
+    for (const protocol of ["tcp", "udp"]) {
+      const rule = `meta l4proto ${protocol} dnat ip to ${block.host}:${dnsPort}`;
+      add(portChain(`${dnsServiceIp} . ${protocol} . 53`, [rule]));
+    }
+    for (const [port, other] of moved) {
+      const rule = `meta l4proto tcp dnat ip to ${block.host}:${other}`;
+      add(portChain(`${block.host} . tcp . ${port}`, [rule]));
+    }
+    const sets = new Map<string, Elements>([
+      [
+        "services",
+        {
+          kind: "map",
+          type: "ipv4_addr . inet_proto . inet_service : verdict",
+          elements: services,
+        },
+      ],
+      ["itself", { kind: "set", type: "ipv4_addr . ipv4_addr", elements: own }],
+    ]);
+    const context = contextOf(view);
+    for (const direction of ["egress", "ingress"] as const) {
+      const tables = this.#policies.tables(view.policies, context, direction);
+      for (const [name, rules] of tables.chains) chains.set(name, rules);
+      for (const [name, elements] of tables.sets) sets.set(name, elements);
+      const isolated = [...tables.isolated].map(([ip, chain]) => [ip, `jump ${chain}`] as const);
+      sets.set(direction, {
+        kind: "map",
+        type: "ipv4_addr : verdict",
+        elements: new Map(isolated),
+      });
+    }
+    return { name: "ip pods", chains, sets, frame: frameOf(block) };
   }
-  set itself {
-    type ipv4_addr . ipv4_addr
-    ${own.length > 0 ? `elements = { ${own.map((ip) => `${ip} . ${ip}`).join(", ")} }` : ""}
-  }
-${directions.map(({ name, pods }) => isolationMap(name, pods)).join("")}
-  chain prerouting {
+}
+
+/** What one policy lets through must be let through by the other direction's, too: each has a chain of its own. */
+function frameOf(block: AddressBlock): string {
+  const free = `    ct state established,related accept
+    iifname "host0" accept
+    ip daddr ${block.host} accept
+    ip saddr . ip daddr @itself accept
+`;
+  return `  chain prerouting {
     type nat hook prerouting priority -100; policy accept;
     ip daddr . meta l4proto . th dport vmap @services
   }
@@ -65,28 +88,28 @@ ${directions.map(({ name, pods }) => isolationMap(name, pods)).join("")}
     type nat hook postrouting priority 100; policy accept;
     ip saddr . ip daddr @itself snat to ${block.router}
   }
-  chain forward {
+  chain leaving {
     type filter hook forward priority 0; policy accept;
     ct state established,related accept
     ip daddr ${serviceNetwork} reject
-    iifname "host0" accept
-    ip daddr ${block.host} accept
-    ip saddr . ip daddr @itself accept
-${directions.map(({ name, side }) => `    ip ${side} vmap @${name}\n`).join("")}  }
-}
+${free}    ip saddr vmap @egress
+  }
+  chain arriving {
+    type filter hook forward priority 1; policy accept;
+${free}    ip daddr vmap @ingress
+  }
 `;
 }
 
 interface PortChain {
   match: string;
   chain: string;
-  text: string;
+  rules: readonly string[];
 }
 
 /** Named by what leads there: the same text, however many other Services come and go. */
 function portChain(match: string, rules: readonly string[]): PortChain {
-  const chain = `to_${match.replaceAll(/\W+/g, "_")}`;
-  return { match, chain, text: chainOf(chain, rules) };
+  return { match, chain: `to_${match.replaceAll(/\W+/g, "_")}`, rules };
 }
 
 /** With thousands of Services, a change is one of a few. */
@@ -111,21 +134,4 @@ function portChains({ clusterIp, ports, affinitySeconds }: ServiceView): PortCha
       `meta l4proto ${name} dnat ip to ${target}`,
     ]);
   });
-}
-
-function chainOf(name: string, rules: readonly string[]): string {
-  return `  chain ${name} {\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n`;
-}
-
-function isolationChain(name: string, { allowed }: Isolated): string {
-  return chainOf(name, [...allowed.map((condition) => `${condition} return`), "drop"]);
-}
-
-function isolationMap(name: string, pods: readonly Isolated[]): string {
-  const elements = pods.map(({ ip }, i) => `${ip} : jump ${name}_${i}`).join(", ");
-  return `  map ${name} {
-    type ipv4_addr : verdict
-    ${elements ? `elements = { ${elements} }` : ""}
-  }
-`;
 }

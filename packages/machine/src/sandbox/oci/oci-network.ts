@@ -1,9 +1,10 @@
 import { createServer, connect, type Server } from "node:net";
-import { type Logger } from "@spry/kube";
+import { type Logger, messageOf } from "@spry/kube";
 import { type ClusterView } from "../../network/cluster-view.ts";
 import { NameServer } from "../../network/dns/name-server.ts";
 import { PodNetwork } from "../../network/pods/pod-network.ts";
-import { rulesetOf } from "../../network/pods/ruleset.ts";
+import { changesText, type NftTable, wholeText } from "../../network/pods/nft-tables.ts";
+import { Rulesets } from "../../network/pods/ruleset.ts";
 
 /** The network of a sandbox's Pods, the names that they know, and the ways from them to the machine. */
 export class OciNetwork {
@@ -13,18 +14,23 @@ export class OciNetwork {
   /** Ports of the machine's address that another socket has, and the ones that stand in for them. */
   readonly #moved = new Map<number, number>();
   #view: ClusterView | undefined;
-  #rules = "";
+  readonly #rulesets = new Rulesets();
+  /** What nftables have now; undefined before the first time, and when that is not certain. */
+  #applied: NftTable | undefined;
 
-  private constructor(pods: PodNetwork, names: NameServer) {
+  readonly #log: Logger;
+
+  private constructor(pods: PodNetwork, names: NameServer, log: Logger) {
     this.pods = pods;
     this.#names = names;
+    this.#log = log;
   }
 
   /** Throws, saying what is missing, where Pods cannot have networks of their own. */
   static async open(dataDir: string, log: Logger): Promise<OciNetwork> {
     const pods = await PodNetwork.open({ dataDir, log });
     try {
-      const network = new OciNetwork(pods, await NameServer.listen(pods.block.host));
+      const network = new OciNetwork(pods, await NameServer.listen(pods.block.host), log);
       return network;
     } catch (error) {
       await pods.close();
@@ -37,15 +43,32 @@ export class OciNetwork {
     return this.pods.block.host;
   }
 
-  /** Until the first time, what an earlier platform has put there goes on. */
+  /** Writes what has changed. Until the first time, what an earlier platform has put there goes on. */
   async apply(view: ClusterView): Promise<void> {
     this.#view = view;
     this.#names.update(view.services);
     const { block } = this.pods;
-    const rules = rulesetOf(view, { block, dnsPort: this.#names.port, moved: this.#moved });
-    if (rules === this.#rules) return;
-    await this.pods.applyRules(rules);
-    this.#rules = rules;
+    const wanted = this.#rulesets.of(view, {
+      block,
+      dnsPort: this.#names.port,
+      moved: this.#moved,
+    });
+    const before = this.#applied;
+    const changes = before && changesText(before, wanted);
+    if (changes === "") return void (this.#applied = wanted);
+    this.#applied = undefined;
+    try {
+      await this.pods.applyRules(changes ?? wholeText(wanted));
+    } catch (error) {
+      if (changes === undefined) throw error;
+      // Whatever is there instead of what should be: it is replaced.
+      this.#log.warn(
+        { error: messageOf(error) },
+        "changing the rules failed: all are written again",
+      );
+      await this.pods.applyRules(wholeText(wanted));
+    }
+    this.#applied = wanted;
   }
 
   /**
