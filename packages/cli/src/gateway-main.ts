@@ -3,6 +3,7 @@ import { closeSync, writeSync } from "node:fs";
 import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
 import { eventingVariable, startGatewayEventing } from "./gateway-eventing.ts";
+import { relayLocalhost } from "./localhost-relay.ts";
 import { createLogger } from "./logger.ts";
 import { countsTokenVariable, readCountsToken } from "./platform/counts-token.ts";
 import { systemNamespace } from "./platform/system-objects.ts";
@@ -50,6 +51,7 @@ try {
     ...(https === "" ? {} : { https: { port: Number(https), orFree: orFree !== undefined } }),
   });
   const admin = await gateway.listenAdmin({ host, port: 0 });
+  const stopRelay = await relayLocalhost([server.port, server.httpsPort ?? 0], log);
   await gateway.ready;
   const ports = [
     server.port,
@@ -64,6 +66,7 @@ try {
     process.on(name, () => {
       if (stopping) process.exit(1);
       stopping = true;
+      stopRelay();
       void Promise.all([server.close(), eventing?.close()]).then(() => process.exit(0));
     });
   }

@@ -120,7 +120,10 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
   }
 }
 
-function printEndpoints({ endpoints, sandbox }: Platform, { controller }: UpOptions): void {
+function printEndpoints(
+  { endpoints, sandbox, takenPorts }: Platform,
+  { controller }: UpOptions,
+): void {
   const { apiServer, registry, gateway, gatewayTls, publisher } = endpoints;
   line("Kubernetes API", apiServer);
   line("Image registry", registry);
@@ -128,6 +131,7 @@ function printEndpoints({ endpoints, sandbox }: Platform, { controller }: UpOpti
   line("Exposed hosts", gatewayTls);
   line("Events", `${publisher}/publish`);
   line("Sandbox", sandbox);
+  for (const each of takenPorts) line("Port", each, "·");
   if (!controller)
     line("Functions", "left to another controller, which brings their definitions", "·");
 }

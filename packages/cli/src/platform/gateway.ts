@@ -9,6 +9,7 @@ import { type Foundation, host } from "./foundation.ts";
 import { callerAddresses } from "./gateway-addressing.ts";
 import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
 import { gatewayKubeconfig, kubeconfigFor } from "./kubeconfig.ts";
+import { type OwnPorts } from "./own-ports.ts";
 import { type PlatformOptions } from "./platform.ts";
 import { occupying } from "./port-in-use.ts";
 import { type Teardown } from "./teardown.ts";
@@ -19,10 +20,16 @@ const defaultPublisherPort = 8082;
 /** Starts the gateway's process, or adopts the one that runs; `teardown` ends it. */
 export async function startGateway(
   options: PlatformOptions,
-  parts: { foundation: Foundation; sandbox: Sandbox; counts: CountsToken; teardown: Teardown },
+  parts: {
+    foundation: Foundation;
+    sandbox: Sandbox;
+    counts: CountsToken;
+    teardown: Teardown;
+    ports: OwnPorts;
+  },
 ): Promise<GatewayProcess> {
   const { dataDir, httpsPort, publisherPort, log } = options;
-  const { sandbox, counts, teardown } = parts;
+  const { sandbox, counts, teardown, ports } = parts;
   const { certificates, apiServer } = parts.foundation;
   const kubeconfig = gatewayKubeconfig(dataDir);
   const credentials = { server: apiServer, ca: certificates.ca };
@@ -31,34 +38,40 @@ export async function startGateway(
     kubeconfigFor({ ...credentials, user: "gateway", client: certificates.gateway }),
     0o600,
   );
-  const process = await occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
-    startGatewayProcess({
-      dataDir: dataDir.root,
-      logFile: path.join(dataDir.logs, "gateway.log"),
-      kubeconfig,
-      countsTokenFile: counts.file,
-      host,
-      port,
-      https: { port: httpsPort ?? defaultHttpsPort, orFree: httpsPort === undefined },
-      eventing: {
-        directory: path.join(dataDir.root, "events"),
+  const process = await occupying(
+    "gateway",
+    options.gatewayPort,
+    "--gateway-port",
+    (port) =>
+      startGatewayProcess({
+        dataDir: dataDir.root,
+        logFile: path.join(dataDir.logs, "gateway.log"),
+        kubeconfig,
+        countsTokenFile: counts.file,
         host,
-        port: publisherPort ?? defaultPublisherPort,
-        orFree: publisherPort === undefined,
-        adminPort: 0,
-        pki: dataDir.pki,
-      },
-      callerAddresses: callerAddresses(sandbox),
-      fingerprint: [
-        version,
-        apiServer,
-        hashOf(certificates.gateway.cert),
-        hashOf(counts.token),
-        hashOf(certificates.events.cert),
-        sandbox.hostAddress,
-      ].join(" "),
-      log,
-    }),
+        port,
+        https: { port: httpsPort ?? defaultHttpsPort, orFree: httpsPort === undefined },
+        eventing: {
+          directory: path.join(dataDir.root, "events"),
+          host,
+          port: publisherPort ?? defaultPublisherPort,
+          orFree: publisherPort === undefined,
+          adminPort: 0,
+          pki: dataDir.pki,
+        },
+        callerAddresses: callerAddresses(sandbox),
+        fingerprint: [
+          version,
+          apiServer,
+          hashOf(certificates.gateway.cert),
+          hashOf(counts.token),
+          hashOf(certificates.events.cert),
+          sandbox.hostAddress,
+        ].join(" "),
+        freePorts: (all) => ports.free(all),
+        log,
+      }),
+    ports,
   );
   teardown.add(() => process.stop());
   return process;

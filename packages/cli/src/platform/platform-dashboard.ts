@@ -6,6 +6,7 @@ import { defaultDashboardPort, openDashboard } from "./dashboard.ts";
 import { type Foundation, host } from "./foundation.ts";
 import { type GatewayProcess } from "./gateway-process.ts";
 import { type PlatformOptions } from "./platform.ts";
+import { type OwnPorts } from "./own-ports.ts";
 import { occupying } from "./port-in-use.ts";
 
 /** As the kubeconfig's certificate says, and what authentication adds. */
@@ -13,34 +14,42 @@ const ownerGroups = [...subjects.admin.organisations, "system:authenticated"];
 
 export function openPlatformDashboard(
   options: PlatformOptions,
-  { foundation, gateway }: { foundation: Foundation; gateway: GatewayProcess },
+  parts: { foundation: Foundation; gateway: GatewayProcess; ports: OwnPorts },
 ): Promise<Dashboard> {
+  const { foundation, gateway, ports } = parts;
   const { api, apiServer, certificates } = foundation;
   const events = `https://${host}:${gateway.eventsPort}`;
   const wanted = options.dashboardPort;
-  return occupying("dashboard", wanted ?? defaultDashboardPort, "--dashboard-port", (port) =>
-    openDashboard({
-      dataDir: options.dataDir.root,
-      host,
-      port,
-      orFree: wanted === undefined,
-      apiServer: { server: apiServer, certificateAuthority: certificates.ca },
-      asOwner: api.transport({ name: subjects.admin.commonName, groups: ownerGroups }),
-      events: {
-        server: events,
-        asOwner: httpsTransport({
+  return occupying(
+    "dashboard",
+    wanted ?? defaultDashboardPort,
+    "--dashboard-port",
+    (port) =>
+      openDashboard({
+        dataDir: options.dataDir.root,
+        host,
+        port,
+        orFree: wanted === undefined,
+        apiServer: { server: apiServer, certificateAuthority: certificates.ca },
+        asOwner: api.transport({ name: subjects.admin.commonName, groups: ownerGroups }),
+        events: {
           server: events,
-          namespace: "default",
-          certificateAuthority: certificates.ca,
-          clientCertificate: certificates.admin.cert,
-          clientKey: certificates.admin.key,
-        }),
-      },
-      gateway: new URL(`http://localhost:${gateway.port}`),
-      registryUsage: () => foundation.registry.usage(),
-      // The port changes when the gateway is started again.
-      gatewayMetrics: async () => [await metricsAt(`http://${host}:${gateway.adminPort}/metrics`)],
-      log: options.log.child({ room: "dashboard" }),
-    }),
+          asOwner: httpsTransport({
+            server: events,
+            namespace: "default",
+            certificateAuthority: certificates.ca,
+            clientCertificate: certificates.admin.cert,
+            clientKey: certificates.admin.key,
+          }),
+        },
+        gateway: new URL(`http://localhost:${gateway.port}`),
+        registryUsage: () => foundation.registry.usage(),
+        // The port changes when the gateway is started again.
+        gatewayMetrics: async () => [
+          await metricsAt(`http://${host}:${gateway.adminPort}/metrics`),
+        ],
+        log: options.log.child({ room: "dashboard" }),
+      }),
+    ports,
   );
 }

@@ -29,6 +29,7 @@ import { requestsInLog } from "./last-words.ts";
 import { npmCli } from "./npm-cli.ts";
 import { writeNpmSettings } from "./npm-settings.ts";
 import { writePipSettings } from "./pip-settings.ts";
+import { OwnPorts } from "./own-ports.ts";
 import { openPlatformDashboard } from "./platform-dashboard.ts";
 import { occupying } from "./port-in-use.ts";
 import { startParts } from "./running-parts.ts";
@@ -87,6 +88,8 @@ export interface Platform {
   readonly client: KubeClient;
   /** Which sandbox has been chosen, what it keeps apart, and why there is no stronger one: a sentence. */
   readonly sandbox: string;
+  /** A sentence for each port that a Pod had taken. */
+  readonly takenPorts: readonly string[];
   /** A link that logs its first visitor in to the dashboard. */
   dashboardLogin(): string;
   /** Ends everything in good order, Functions included. */
@@ -99,7 +102,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const deciding = new AbortController();
   const teardown = new Teardown(log);
   try {
-    const foundation = await openFoundation(options, teardown);
+    const ports = new OwnPorts(dataDir.node, log);
+    const foundation = await openFoundation(options, teardown, ports);
     const { certificates, client, registryUrl } = foundation;
     const scratch = path.join(dataDir.root, "runtimes-scratch");
     const shipped = new ShippedRuntimes(scratch, log);
@@ -107,7 +111,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const counts = ensureCountsToken(dataDir.root);
     // The gateway is another process: it starts while everything else here is prepared.
     const startsGateway = applySystemObjects(client, { withDefinitions: options.controller }).then(
-      () => startGateway(options, { foundation, sandbox, counts, teardown }),
+      () => startGateway(options, { foundation, sandbox, counts, teardown, ports }),
     );
     const registry = ownRegistry(foundation);
     const [gateway, images] = await settled(startsGateway, madeImages(options, registry));
@@ -163,9 +167,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log.error({ error }, "a component of the platform ended unexpectedly"),
       );
 
-    const pushes = await openPushes(options, foundation);
+    const pushes = await openPushes(options, foundation, ports);
     teardown.add(() => pushes.close());
-    const dashboard = await openPlatformDashboard(options, { foundation, gateway });
+    const dashboard = await openPlatformDashboard(options, { foundation, gateway, ports });
     teardown.add(() => dashboard.close());
     await nodeReady(client);
     isReady = true;
@@ -187,6 +191,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       endpoints,
       client,
       sandbox: sentence,
+      takenPorts: ports.remarks,
       dashboardLogin: () => dashboard.loginUrl(),
       stop: () => teardown.run(),
     };
@@ -296,10 +301,18 @@ function openNode(
   return node;
 }
 
-function openPushes({ webhookPort, log }: PlatformOptions, { clientOf }: Foundation) {
+function openPushes(
+  { webhookPort, log }: PlatformOptions,
+  { clientOf }: Foundation,
+  ports: OwnPorts,
+) {
   const client = clientOf(controllerIdentity);
-  return occupying("Git webhooks", webhookPort, "--webhook-port", (port) =>
-    startPushServer({ client, host, port, log: log.child({ room: "git" }) }),
+  return occupying(
+    "Git webhooks",
+    webhookPort,
+    "--webhook-port",
+    (port) => startPushServer({ client, host, port, log: log.child({ room: "git" }) }),
+    ports,
   );
 }
 
