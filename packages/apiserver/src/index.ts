@@ -5,5 +5,6 @@ export { type UserInfo } from "./request.ts";
 export { type Listener, type ListenOptions } from "./http/listener.ts";
 
 /** The store of an API server that does not run. */
+export { DamagedKeyError } from "./authentication/signing-key.ts";
 export { DamagedStoreError } from "./store/damaged-store-error.ts";
 export { adoptRestoredStore, checkStore, snapshotStore } from "./store/offline.ts";

@@ -24,7 +24,7 @@ const lock = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8
 
 test("the digests are those of package-lock.json", () => {
   const locked = Object.entries(lock.packages).filter(([name]) =>
-    /^node_modules\/node-linux-/.test(name),
+    name.startsWith("node_modules/node-linux-"),
   );
   expect(locked.length).toBeGreaterThan(0);
   for (const [name, { version, integrity }] of locked) {

@@ -5,6 +5,7 @@ import {
   type ApiServer,
   type ApiServerOptions,
   createApiServer,
+  DamagedKeyError,
   DamagedStoreError,
 } from "@spry/apiserver";
 import { KubeClient, type Transport } from "@spry/kube";
@@ -129,6 +130,11 @@ async function openApiServer(
     return await createApiServer({ dataDir: dataDir.api, ...options });
   } catch (error) {
     if (error instanceof DamagedStoreError) throw new UserError(error.message, wayOut);
+    if (error instanceof DamagedKeyError)
+      throw new UserError(
+        error.message,
+        "restore it from a backup, or remove it: all tokens of ServiceAccounts are made again",
+      );
     throw error;
   }
 }
