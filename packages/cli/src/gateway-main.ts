@@ -3,6 +3,7 @@ import { closeSync, writeSync } from "node:fs";
 import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig, messageOf } from "@spry/kube";
 import { eventingVariable, startGatewayEventing } from "./gateway-eventing.ts";
+import { relayLocalhost } from "./localhost-relay.ts";
 import { createLogger } from "./logger.ts";
 import { readAllowedLoopback } from "./platform/allowed-loopback.ts";
 import { systemNamespace } from "./platform/system-objects.ts";
@@ -59,6 +60,7 @@ try {
     ...(https === "" ? {} : { https: { port: Number(https), orFree: orFree !== undefined } }),
   });
   const admin = await gateway.listenAdmin({ host, port: Number(adminPort) });
+  const stopRelay = await relayLocalhost([server.port, server.httpsPort ?? 0], log);
   await gateway.ready;
   const ports = [
     server.port,
@@ -73,6 +75,7 @@ try {
     process.on(name, () => {
       if (stopping) process.exit(1);
       stopping = true;
+      stopRelay();
       void Promise.all([server.close(), eventing?.close()]).then(() => process.exit(0));
     });
   }

@@ -10,6 +10,7 @@ export { findPython } from "./sandbox/python-installations.ts";
 export { TrialFailed } from "./sandbox/confinement/trial-failed.ts";
 export { openProcessSandbox, processSandbox } from "./sandbox/process-sandbox.ts";
 export { type SandboxOptions, type WarmOptions } from "./sandbox/sandbox-options.ts";
+export { type EndedPod, endPodsAtPort } from "./sandbox/port-holders.ts";
 export { findByEnvironment } from "./sandbox/processes.ts";
 export { runtimeDigest } from "./sandbox/warm/runtime-copy.ts";
 export {

@@ -27,9 +27,18 @@ export interface SigningKey {
 
 export const keyFile = "service-account.key";
 
+/** For the operator to deal with: a new key in its place would invalidate every token that is out. */
+export class DamagedKeyError extends Error {
+  override readonly name = "DamagedKeyError";
+
+  constructor(file: string) {
+    super(`${file} holds no private key for ServiceAccount tokens (EC, P-256, PEM)`);
+  }
+}
+
 /**
- * The key of the data directory, made at the first start; a new one each time for ":memory:". Throws
- * when there is a file that holds no such key: a new key would invalidate every token that is out.
+ * The key of the data directory, made at the first start; a new one each time for ":memory:". Throws a `DamagedKeyError`
+ * when there is a file that holds no such key.
  */
 export function openSigningKey(dataDir: string): SigningKey {
   if (dataDir === ":memory:") return signingKey(generated());
@@ -45,9 +54,7 @@ export function openSigningKey(dataDir: string): SigningKey {
   try {
     return signingKey(text);
   } catch {
-    throw new Error(
-      `${file} holds no private key for ServiceAccount tokens (EC, P-256, PEM): restore it from a backup, or remove it, which invalidates all tokens`,
-    );
+    throw new DamagedKeyError(file);
   }
 }
 

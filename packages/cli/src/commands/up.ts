@@ -141,7 +141,7 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
 }
 
 function printEndpoints(
-  { endpoints, sandbox, storeProblem }: Platform,
+  { endpoints, sandbox, storeProblem, takenPorts }: Platform,
   { controller }: UpOptions,
 ): void {
   const { apiServer, registry, gateway, gatewayTls, publisher } = endpoints;
@@ -157,6 +157,7 @@ function printEndpoints(
       `${storeProblem}: delete some, or raise --store-quota; nothing can be added`,
       "✘",
     );
+  for (const each of takenPorts) line("Port", each, "·");
   if (!controller)
     line("Functions", "left to another controller, which brings their definitions", "·");
 }

@@ -4,6 +4,7 @@ import { UserError } from "../user-error.ts";
 import { makeDirectories } from "../write-files.ts";
 import { lockDataDir, lockName, ownerName, ownerOf } from "./data-dir-lock.ts";
 import { diskProblem } from "./disk-problem.ts";
+import { assertWholeFiles } from "./whole-files.ts";
 
 export { readJson, writeAtomically } from "./state-files.ts";
 
@@ -48,7 +49,10 @@ export function openDataDir(root: string): DataDir {
 
 function prepare(root: string): () => void {
   try {
-    if (existsSync(root)) assertOurs(root);
+    if (existsSync(root)) {
+      assertOurs(root);
+      assertWholeFiles(root);
+    }
     for (const dir of [root, ...parts.map((part) => path.join(root, part))]) {
       makeDirectories(dir, 0o700);
       accessSync(dir, constants.R_OK | constants.W_OK | constants.X_OK);

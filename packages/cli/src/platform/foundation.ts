@@ -5,6 +5,7 @@ import {
   type ApiServer,
   type ApiServerOptions,
   createApiServer,
+  DamagedKeyError,
   DamagedStoreError,
   storeQuotaOf,
   StoreTooLargeError,
@@ -17,6 +18,7 @@ import { type Certificates, ensureCertificates } from "./certificates.ts";
 import { type DataDir } from "./data-dir.ts";
 import { gatewayKubeconfig } from "./kubeconfig.ts";
 import { type Identity, registryIdentity } from "./identities.ts";
+import { type OwnPorts } from "./own-ports.ts";
 import { type PlatformOptions } from "./platform.ts";
 import { listenAgain, portBefore } from "./port-before.ts";
 import { occupying } from "./port-in-use.ts";
@@ -50,6 +52,7 @@ export interface Foundation {
 export async function openFoundation(
   options: PlatformOptions,
   teardown: Teardown,
+  ports: OwnPorts,
 ): Promise<Foundation> {
   const { dataDir, log } = options;
   // The API server asks nodes for logs, and starts before the first of them.
@@ -84,11 +87,19 @@ export async function openFoundation(
     api.listen({ host, port, ...certificates.apiServer, clientCa: certificates.ca });
   const before = portBefore(gatewayKubeconfig(dataDir));
   const [apiListener, registryListener] = await Promise.all([
-    occupying("API server", options.apiPort, "--api-port", (port) =>
-      port === 0 ? listenAgain(before, listenForApi) : listenForApi(port),
+    occupying(
+      "API server",
+      options.apiPort,
+      "--api-port",
+      (port) => (port === 0 ? listenAgain(before, listenForApi, ports) : listenForApi(port)),
+      ports,
     ),
-    occupying("registry", options.registryPort, "--registry-port", (port) =>
-      registry.listen({ host, port }),
+    occupying(
+      "registry",
+      options.registryPort,
+      "--registry-port",
+      (port) => registry.listen({ host, port }),
+      ports,
     ),
   ]);
   teardown.add(() => apiListener.close());
@@ -130,6 +141,11 @@ async function openApiServer(
         `start with --store-quota ${quota}, for which Node.js gets more memory, and delete what is too much`,
       );
     }
+    if (error instanceof DamagedKeyError)
+      throw new UserError(
+        error.message,
+        "restore it from a backup, or remove it: all tokens of ServiceAccounts are made again",
+      );
     throw error;
   }
 }

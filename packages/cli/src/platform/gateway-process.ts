@@ -52,6 +52,8 @@ export interface GatewayOptions {
   allowedLoopback: readonly HostPort[];
   /** Changes whenever a running gateway no longer fits: version, API server's address. */
   fingerprint: string;
+  /** Called before each start with the ports that it is to have: who else has them. */
+  freePorts?: (ports: readonly number[]) => Promise<void>;
   log: Logger;
 }
 
@@ -88,7 +90,10 @@ const startTimeoutMs = 20_000;
 const drainMs = 5_000;
 const restartPauseMs = 500;
 const maxRestartPauseMs = 30_000;
-const watchIntervalMs = 1_000;
+/** Soon: until the next one listens, a Pod can take its ports (own-ports.ts). */
+const watchIntervalMs = 100;
+/** One that has run for so long is started again without a pause. */
+const steadyMs = 10_000;
 
 export async function startGatewayProcess(options: GatewayOptions): Promise<GatewayProcess> {
   const stateFile = path.join(options.dataDir, stateName);
@@ -140,15 +145,18 @@ async function keepRunning(gateway: {
   const { isDead, restart, log, signal } = gateway;
   // Also when the pause is cut short.
   const pause = (ms: number) => setTimeout(ms, undefined, { ref: false, signal }).catch(() => {});
+  let startedAt = -steadyMs;
   for (let failures = 0; !signal.aborted;) {
     await pause(watchIntervalMs);
     if (signal.aborted || !isDead()) continue;
     if (failures === 0) log.error({}, "the gateway ended unexpectedly, restarting it");
-    await pause(Math.min(restartPauseMs * 2 ** failures, maxRestartPauseMs));
+    if (failures > 0 || performance.now() - startedAt < steadyMs)
+      await pause(Math.min(restartPauseMs * 2 ** failures, maxRestartPauseMs));
     if (signal.aborted) return;
     try {
       await restart();
       failures = 0;
+      startedAt = performance.now();
     } catch (error) {
       failures = Math.min(failures + 1, 10);
       log.error({ error: messageOf(error) }, "restarting the gateway failed, trying again");
@@ -212,6 +220,9 @@ async function start(
   options: GatewayOptions,
   remember: (started: ProcessIdentity) => void,
 ): Promise<Running> {
+  const { port, https, eventing } = options;
+  const ports = [port, https?.port, eventing?.port, eventing?.adminPort];
+  await options.freePorts?.(ports.filter((each) => each !== undefined));
   const child = await startChild(options);
   const record = { ...identify(child.pid), fingerprint: options.fingerprint };
   remember(record);

@@ -8,6 +8,7 @@ import { type Foundation, host } from "./foundation.ts";
 import { callerAddresses } from "./gateway-addressing.ts";
 import { type GatewayProcess, startGatewayProcess } from "./gateway-process.ts";
 import { gatewayKubeconfig, kubeconfigFor } from "./kubeconfig.ts";
+import { type OwnPorts } from "./own-ports.ts";
 import { type PlatformOptions } from "./platform.ts";
 import { occupying } from "./port-in-use.ts";
 import { type Teardown } from "./teardown.ts";
@@ -25,10 +26,11 @@ export async function startGateway(
     counts: TokenFile;
     metricsToken: TokenFile;
     teardown: Teardown;
+    ports: OwnPorts;
   },
 ): Promise<GatewayProcess> {
   const { dataDir, httpsPort, publisherPort, log } = options;
-  const { sandbox, counts, metricsToken, teardown } = parts;
+  const { sandbox, counts, metricsToken, teardown, ports } = parts;
   const { certificates, apiServer } = parts.foundation;
   const kubeconfig = gatewayKubeconfig(dataDir);
   const credentials = { server: apiServer, ca: certificates.ca };
@@ -37,39 +39,45 @@ export async function startGateway(
     kubeconfigFor({ ...credentials, user: "gateway", client: certificates.gateway }),
     0o600,
   );
-  const process = await occupying("gateway", options.gatewayPort, "--gateway-port", (port) =>
-    startGatewayProcess({
-      dataDir: dataDir.root,
-      logFile: path.join(dataDir.logs, "gateway.log"),
-      kubeconfig,
-      countsTokenFile: counts.file,
-      metricsTokenFile: metricsToken.file,
-      adminPort: options.gatewayMetricsPort,
-      host,
-      port,
-      https: { port: httpsPort ?? defaultHttpsPort, orFree: httpsPort === undefined },
-      eventing: {
-        directory: path.join(dataDir.root, "events"),
+  const process = await occupying(
+    "gateway",
+    options.gatewayPort,
+    "--gateway-port",
+    (port) =>
+      startGatewayProcess({
+        dataDir: dataDir.root,
+        logFile: path.join(dataDir.logs, "gateway.log"),
+        kubeconfig,
+        countsTokenFile: counts.file,
+        metricsTokenFile: metricsToken.file,
+        adminPort: options.gatewayMetricsPort,
         host,
-        port: publisherPort ?? defaultPublisherPort,
-        orFree: publisherPort === undefined,
-        adminPort: 0,
-        pki: dataDir.pki,
-      },
-      callerAddresses: callerAddresses(sandbox),
-      allowedLoopback: options.allowedLoopback,
-      fingerprint: [
-        version,
-        apiServer,
-        hashOf(certificates.gateway.cert),
-        hashOf(counts.token),
-        hashOf(metricsToken.token),
-        hashOf(certificates.events.cert),
-        sandbox.hostAddress,
-        hashOf(JSON.stringify(options.allowedLoopback)),
-      ].join(" "),
-      log,
-    }),
+        port,
+        https: { port: httpsPort ?? defaultHttpsPort, orFree: httpsPort === undefined },
+        eventing: {
+          directory: path.join(dataDir.root, "events"),
+          host,
+          port: publisherPort ?? defaultPublisherPort,
+          orFree: publisherPort === undefined,
+          adminPort: 0,
+          pki: dataDir.pki,
+        },
+        callerAddresses: callerAddresses(sandbox),
+        allowedLoopback: options.allowedLoopback,
+        fingerprint: [
+          version,
+          apiServer,
+          hashOf(certificates.gateway.cert),
+          hashOf(counts.token),
+          hashOf(metricsToken.token),
+          hashOf(certificates.events.cert),
+          sandbox.hostAddress,
+          hashOf(JSON.stringify(options.allowedLoopback)),
+        ].join(" "),
+        freePorts: (all) => ports.free(all),
+        log,
+      }),
+    ports,
   );
   teardown.add(() => process.stop());
   return process;

@@ -12,7 +12,8 @@ export class KnownImages {
   /** `file` is this platform's alone. */
   constructor(file: string) {
     this.#file = file;
-    this.#digests = new Map(Object.entries(readJson<Record<string, Digest>>(file) ?? {}));
+    const known = Object.entries(readJson<Record<string, Digest>>(file) ?? {});
+    this.#digests = new Map(known.filter(([, digest]) => isDigest(digest)));
   }
 
   /** Of an image that was made here; by its name with its tag. */
@@ -36,3 +37,6 @@ export class KnownImages {
     return kept;
   }
 }
+
+const isDigest = (value: unknown): boolean =>
+  typeof value === "string" && /^sha256:[0-9a-f]{64}$/.test(value);

@@ -29,6 +29,7 @@ import { requestsInLog } from "./last-words.ts";
 import { npmCli } from "./npm-cli.ts";
 import { writeNpmSettings } from "./npm-settings.ts";
 import { writePipSettings } from "./pip-settings.ts";
+import { OwnPorts } from "./own-ports.ts";
 import { openPlatformDashboard } from "./platform-dashboard.ts";
 import { occupying } from "./port-in-use.ts";
 import { startParts } from "./running-parts.ts";
@@ -99,6 +100,8 @@ export interface Platform {
   readonly sandbox: string;
   /** A sentence when more Kubernetes objects are stored than may be. */
   readonly storeProblem: string | undefined;
+  /** A sentence for each port that a Pod had taken. */
+  readonly takenPorts: readonly string[];
   /** A link that logs its first visitor in to the dashboard. */
   dashboardLogin(): string;
   /** Ends everything in good order, Functions included. */
@@ -111,7 +114,8 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   const deciding = new AbortController();
   const teardown = new Teardown(log);
   try {
-    const foundation = await openFoundation(options, teardown);
+    const ports = new OwnPorts(dataDir.node, log);
+    const foundation = await openFoundation(options, teardown, ports);
     const { certificates, client, registryUrl } = foundation;
     const scratch = path.join(dataDir.root, "runtimes-scratch");
     const shipped = new ShippedRuntimes(scratch, log);
@@ -120,7 +124,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     const metricsToken = ensureMetricsToken(dataDir.root);
     // The gateway is another process: it starts while everything else here is prepared.
     const startsGateway = applySystemObjects(client, { withDefinitions: options.controller }).then(
-      () => startGateway(options, { foundation, sandbox, counts, metricsToken, teardown }),
+      () => startGateway(options, { foundation, sandbox, counts, metricsToken, teardown, ports }),
     );
     const registry = ownRegistry(foundation);
     const [gateway, images] = await settled(startsGateway, madeImages(options, registry));
@@ -133,7 +137,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     defineDescriptorMetrics(metrics.registry);
     const liveness = new Liveness();
     let isReady = false;
-    const status = await occupying("metrics", options.metricsPort, "--metrics-port", (port) =>
+    const listenStatus = (port: number) =>
       startStatusServer({
         host,
         port,
@@ -141,8 +145,9 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         stuck: () => liveness.stuck(),
         metrics,
         metricsToken: metricsToken.token,
-      }),
-    );
+      });
+    const { metricsPort } = options;
+    const status = await occupying("metrics", metricsPort, "--metrics-port", listenStatus, ports);
     teardown.add(() => status.close());
     const webhook = await openWebhooks(options, { foundation, images, signal: running.signal });
     teardown.add(() => webhook.close());
@@ -180,9 +185,14 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
         log.error({ error }, "a component of the platform ended unexpectedly"),
       );
 
-    const pushes = await openPushes(options, foundation);
+    const pushes = await openPushes(options, foundation, ports);
     teardown.add(() => pushes.close());
-    const dashboard = await openPlatformDashboard(options, { foundation, gateway, metricsToken });
+    const dashboard = await openPlatformDashboard(options, {
+      foundation,
+      gateway,
+      metricsToken,
+      ports,
+    });
     teardown.add(() => dashboard.close());
     await nodeReady(client);
     isReady = true;
@@ -205,6 +215,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
       client,
       sandbox: sentence,
       storeProblem: foundation.api.storeProblem,
+      takenPorts: ports.remarks,
       dashboardLogin: () => dashboard.loginUrl(),
       stop: () => teardown.run(),
     };
@@ -315,10 +326,18 @@ function openNode(
   return node;
 }
 
-function openPushes({ webhookPort, log }: PlatformOptions, { clientOf }: Foundation) {
+function openPushes(
+  { webhookPort, log }: PlatformOptions,
+  { clientOf }: Foundation,
+  ports: OwnPorts,
+) {
   const client = clientOf(controllerIdentity);
-  return occupying("Git webhooks", webhookPort, "--webhook-port", (port) =>
-    startPushServer({ client, host, port, log: log.child({ room: "git" }) }),
+  return occupying(
+    "Git webhooks",
+    webhookPort,
+    "--webhook-port",
+    (port) => startPushServer({ client, host, port, log: log.child({ room: "git" }) }),
+    ports,
   );
 }
 

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { freePort } from "@spry/test-kit";
 import { expect, test } from "vitest";
+import { silentLogger } from "@spry/kube";
 import { kubeconfigFor } from "./kubeconfig.ts";
+import { OwnPorts } from "./own-ports.ts";
 import { listenAgain, portBefore } from "./port-before.ts";
 
 const file = path.join(mkdtempSync(path.join(tmpdir(), "port-")), "kubeconfig");
@@ -21,6 +23,7 @@ test("is that of the kubeconfig that was written before, if there is one", () =>
 
 test("another one will do where it is taken; other failures count", async () => {
   const port = await freePort();
+  const ports = new OwnPorts(path.dirname(file), silentLogger);
   const listen = (wanted: number) =>
     new Promise<number>((resolve, reject) => {
       const server = createServer().once("error", reject);
@@ -29,7 +32,9 @@ test("another one will do where it is taken; other failures count", async () => 
         server.unref();
       });
     });
-  expect(await listenAgain(port, listen)).toBe(port);
-  expect(await listenAgain(port, listen)).not.toBe(port);
-  await expect(listenAgain(port, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  expect(await listenAgain(port, listen, ports)).toBe(port);
+  expect(await listenAgain(port, listen, ports)).not.toBe(port);
+  await expect(listenAgain(port, () => Promise.reject(new Error("no")), ports)).rejects.toThrow(
+    "no",
+  );
 });

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { type OwnPorts } from "./own-ports.ts";
 
 /** The port of the API server that a kubeconfig of an earlier start names; 0 without one. */
 export function portBefore(kubeconfig: string): number {
@@ -18,9 +19,10 @@ export function portBefore(kubeconfig: string): number {
 export async function listenAgain<T>(
   before: number,
   listen: (port: number) => Promise<T>,
+  ports: OwnPorts,
 ): Promise<T> {
   if (before === 0) return listen(0);
-  return listen(before).catch((error: unknown) => {
+  return ports.listen(before, listen).catch((error: unknown) => {
     if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
     return listen(0);
   });

@@ -1,8 +1,13 @@
 import { startCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
+import { type OwnPorts } from "./own-ports.ts";
+
+/** Also of a process that has said so. */
+export const isAddressInUse = (error: unknown): boolean =>
+  (error as NodeJS.ErrnoException).code === "EADDRINUSE" || /EADDRINUSE/.test(String(error));
 
 /**
- * Listens at a port for `what`. Turns "port in use" into a sentence that names the port, the program that needs it and the
+ * Listens at a port for `what`, which a Pod may have taken. Turns "port in use" into a sentence that names the port, the program that needs it and the
  * flag that changes it.
  */
 export async function occupying<T>(
@@ -10,12 +15,13 @@ export async function occupying<T>(
   port: number,
   flag: string,
   listen: (port: number) => Promise<T>,
+  ports: OwnPorts,
 ): Promise<T> {
   try {
-    return await listen(port);
+    return await ports.listen(port, listen);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "EADDRINUSE" || /EADDRINUSE/.test(String(error))) {
+    if (isAddressInUse(error)) {
       throw new UserError(
         `port ${port} for the ${what} is in use by another program`,
         `stop that program, or choose another port: ${startCommand(`${flag} ${port + 1}`)} (0 takes any free one)`,

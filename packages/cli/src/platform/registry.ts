@@ -78,8 +78,8 @@ export async function openRegistry(
 /** Made once and kept with the data. Earlier versions had one password for all, which is good for nothing any more. */
 function ensureKey(dataDir: DataDir): string {
   const file = path.join(dataDir.root, "registry.json");
-  const known = readJson<Partial<RegistryFile>>(file)?.key;
-  if (known !== undefined) return known;
+  const known: unknown = readJson<Partial<RegistryFile>>(file)?.key;
+  if (typeof known === "string" && /^[0-9a-f]{64}$/.test(known)) return known;
   const key = randomBytes(32).toString("hex");
   const made: RegistryFile = { ...createLogins(key).platform(), key };
   writeAtomically(file, JSON.stringify(made), 0o600);
