@@ -72,16 +72,16 @@ async function submit(): Promise<string | undefined> {
 
 /** One call after the other, until it is told to end. */
 function submitting() {
-  let isOver = false;
+  const over = new AbortController();
   const running = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const location = await submit();
       if (location !== undefined) accepted.push(location);
       await pause(location === undefined ? 100 : 30);
     }
   })();
   return () => {
-    isOver = true;
+    over.abort();
     return running;
   };
 }
