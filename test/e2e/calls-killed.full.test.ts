@@ -70,18 +70,18 @@ async function submit(): Promise<string | undefined> {
   }
 }
 
-/** One call after the other, until it is told to end. */
+/** One call after the other, until the returned function is called. */
 function submitting() {
-  let isOver = false;
+  const stop = new AbortController();
   const running = (async () => {
-    while (!isOver) {
+    while (!stop.signal.aborted) {
       const location = await submit();
       if (location !== undefined) accepted.push(location);
       await pause(location === undefined ? 100 : 30);
     }
   })();
   return () => {
-    isOver = true;
+    stop.abort();
     return running;
   };
 }
