@@ -70,7 +70,7 @@ async function submit(): Promise<string | undefined> {
   }
 }
 
-/** One call after the other, until it is told to end. */
+/** One call after the other, until the returned function is called. */
 function submitting() {
   const over = new AbortController();
   const running = (async () => {

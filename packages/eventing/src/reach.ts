@@ -44,7 +44,7 @@ export class Reach {
     this.#back = Promise.withResolvers();
   }
 
-  /** A try has reached nobody; returns after how many milliseconds its message should be sent again. Several at once are one. */
+  /** A try has not reached it; returns after how many milliseconds its message should be sent again. Several at once are one. */
   missed(): number {
     if (this.pauseMs === 0) {
       const pauseMs = Math.min(firstPauseMs * 2 ** Math.min(this.#misses, 10), maxPauseMs);

@@ -53,6 +53,8 @@ export interface GatewayOptions extends Partial<GatewaySettings> {
   countsToken?: TokenSource;
   /** What clients of `/metrics` must show; absent: nothing. */
   metricsToken?: TokenSource;
+  /** Hosts of the gateway itself, in addition to those of loopback: there, a path names a Function (`/async/…`). */
+  ownNames?: readonly string[];
   /** Accepts requests that may wait (`Prefer: respond-async`). */
   calls?: CallAcceptor;
   /** Rows for `/metrics`, of what else is in the process. */
@@ -185,6 +187,7 @@ export function createGateway(options: GatewayOptions): Gateway {
         accessLog,
         isPublic,
         calls: options.calls,
+        ownNames: new Set(options.ownNames),
       });
       const { server, tunnels } = front;
       const port = await listen(server, address);

@@ -2,6 +2,7 @@
 import { acceptCalls } from "@spry/eventing";
 import { createGateway } from "@spry/gateway";
 import { httpsTransport, KubeClient, loadKubeconfig } from "@spry/kube";
+import { gatewayName } from "../install/names.ts";
 import { createLogger } from "../logger.ts";
 import { readCountsToken } from "./counts-token.ts";
 import { textIn } from "./environment.ts";
@@ -38,6 +39,9 @@ void runProgram(log, async (signal) => {
   const gateway = createGateway({
     client,
     ...(acceptance && { calls: acceptance.calls }),
+    ownNames: ["", ".svc", ".svc.cluster.local"].map(
+      (suffix) => `${gatewayName}.${namespace}${suffix}`,
+    ),
     log,
     leaveMs,
     drainMs,

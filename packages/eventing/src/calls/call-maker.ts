@@ -21,7 +21,7 @@ const maxBackoffMs = 60_000;
 /** A call's deadline is looked at again after this, while the call is under way. */
 const underWayMs = 2_000;
 
-/** A call, as it was read: its record is written by whoever has read it last. */
+/** A call, as it was read: its record is written by what has read it last. */
 interface Read {
   namespace: string;
   call: Call;
@@ -31,7 +31,7 @@ interface Read {
 }
 
 /**
- * Makes one call at a time that is handed to it, and writes down what became of it. A try that has reached nobody uses up none of
+ * Makes one call at a time that is handed to it, and writes down what became of it. A try that has not reached the Function uses up none of
  * the call's retries: it ends by time.
  */
 export class CallMaker {

@@ -7,10 +7,10 @@ import { type RunnerDeps } from "./runner.ts";
 
 const retryMs = 1_000;
 const maxBackoffMs = 60_000;
-/** Of those that have reached somebody. */
+/** Of those that have reached the receiver. */
 const maxAttempts = 8;
 const timeoutMs = 30_000;
-/** After that, a result that has reached nobody is given up. */
+/** After that, a result that has not reached its receiver is given up. */
 const neverReachedMs = 86_400_000;
 const maxKnown = 1_000;
 /** While a receiver is away: for a minute, then less often. */

@@ -51,7 +51,7 @@ async function waitOf(queue: Queue, namespace: string, name: string): Promise<Wa
   return kept === undefined ? undefined : (JSON.parse(kept) as Wait);
 }
 
-/** The call with why it waits, if it does: as everybody may know it, or with what only its Function's owner should read. */
+/** The call with why it waits, if it does: as anyone may know it, or with what only its Function's owner should read. */
 export async function withWait(
   queue: Queue,
   namespace: string,

@@ -61,7 +61,7 @@ export interface DeliveryFailure {
 export type DeliveryResult = DeliveryResponse | DeliveryFailure;
 
 /**
- * Whether a try counts: it has reached somebody, or its request is one that can never be sent. All others say nothing about the
+ * Whether a try counts: it has reached the receiver, or its request is one that can never be sent. All others say nothing about the
  * receiver, only that it could not be reached at that moment.
  */
 export const hasReached = (result: DeliveryResult): boolean =>

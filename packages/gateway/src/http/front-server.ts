@@ -39,6 +39,7 @@ import {
   isReport,
   isWaitingCall,
   nameFunction,
+  type OwnNames,
   passOn,
 } from "./waiting-calls.ts";
 
@@ -57,6 +58,7 @@ export interface FrontServerOptions {
   accessLog: boolean;
   /** Accepts requests that may wait; undefined: they are requests like others. */
   calls: CallAcceptor | undefined;
+  ownNames: OwnNames;
   /** Whether others than this machine's programs reach it. */
   isPublic: boolean;
 }
@@ -154,10 +156,10 @@ export function createFrontServer(deps: RequestDeps, options: FrontServerOptions
     let error: Outcome = isReady ? undefined : routesUnknown;
     if (isReady) pass([ownHost], passage, deps);
     error ??= isReady ? indexPage(passage, deps) : undefined;
-    const { calls } = options;
-    const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage);
-    if (mayWait) nameFunction(passage);
-    if (!error && !entrance && !(mayWait && isReport(passage))) {
+    const { calls, ownNames } = options;
+    const mayWait = calls !== undefined && !upgrade && isWaitingCall(passage, ownNames);
+    if (mayWait) nameFunction(passage, ownNames);
+    if (!error && !entrance && !(mayWait && isReport(passage, ownNames))) {
       error = exposedHost(passage, deps);
       // Others continue at once.
       if (!error && passage.exposed) error = await passExposed(passage, deps);

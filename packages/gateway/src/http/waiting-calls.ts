@@ -54,29 +54,33 @@ const openFaas = new RegExp(
 );
 
 /** Whether a request is for the acceptor; cheap, since every request is looked at. */
-export function isWaitingCall(passage: Passage): boolean {
+export function isWaitingCall(passage: Passage, ownNames: OwnNames): boolean {
   const { request, path } = passage;
   if (request.headers["prefer"] !== undefined && prefersAsync(request.headers["prefer"]))
     return true;
   if (path.startsWith(callsPath)) return true;
-  return path.startsWith("/async") && isOwnHost(passage);
+  return path.startsWith("/async") && isOwnHost(passage, ownNames);
 }
 
+/** Further hosts of the gateway itself, in lower case and without a port: of its Service in a cluster. */
+export type OwnNames = ReadonlySet<string>;
+
 /** Whether the request is to the gateway itself, and its path says for which Function it is. */
-export function isOwnHost({ host, key }: Passage): boolean {
-  return key === "" && ownHost.test(host);
+function isOwnHost({ host, key }: Passage, ownNames: OwnNames): boolean {
+  if (key === "" && ownHost.test(host)) return true;
+  return ownNames.size > 0 && ownNames.has(host.toLowerCase().replace(/:\d{1,5}$/, ""));
 }
 
 /** Whether it asks the gateway itself for a call's result. */
-export const isReport = (passage: Passage): boolean =>
-  isOwnHost(passage) && passage.path.startsWith(callsPath);
+export const isReport = (passage: Passage, ownNames: OwnNames): boolean =>
+  isOwnHost(passage, ownNames) && passage.path.startsWith(callsPath);
 
 /**
  * From here on, a request to the gateway's own host whose path names a Function is treated as one to that Function's host, so
  * that the same protection applies.
  */
-export function nameFunction(passage: Passage): void {
-  const named = isOwnHost(passage) ? readPath(passage.path) : undefined;
+export function nameFunction(passage: Passage, ownNames: OwnNames): void {
+  const named = isOwnHost(passage, ownNames) ? readPath(passage.path) : undefined;
   if (!named) return;
   passage.key = named.key;
   passage.path = named.path;
