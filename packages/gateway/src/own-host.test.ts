@@ -123,3 +123,34 @@ test.each(["/a%09b", "/a%0d%0ab", "/%7f", "/open/..%3b/admin", "/a%3fb%23c", "/%
     expect(open.seen.map(({ url }) => url)).toEqual([path]);
   },
 );
+
+test("a call that may wait is accepted at the names of the gateway's own Service, and at no other", async () => {
+  await bench.close();
+  accepted.length = 0;
+  const calls = {
+    accept: async ({ key, response }: { key: string; response: { end(): unknown } }) => {
+      accepted.push(key);
+      response.end();
+    },
+    report: async () => {},
+  };
+  const ownNames = [
+    "serverless-gateway.kyma-system",
+    "serverless-gateway.kyma-system.svc.cluster.local",
+  ];
+  bench = await startExposureBench({ calls, ownNames });
+  await bench.service("hello");
+  await bench.endpoints([await bench.pod((_, response) => response.end("hello"))]);
+  const statuses: number[] = [];
+  for (const host of [
+    ...ownNames,
+    `${ownNames[0]}:80`,
+    "Serverless-Gateway.kyma-system",
+    "serverless-gateway.other",
+  ])
+    statuses.push(
+      (await bench.call({ host, method: "POST", path: "/async/default/hello/" })).status,
+    );
+  expect(statuses).toEqual([200, 200, 200, 200, 404]);
+  expect(accepted).toEqual(Array.from({ length: 4 }, () => "default/hello"));
+});

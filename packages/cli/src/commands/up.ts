@@ -75,6 +75,8 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
   const dataDir = openDataDir(path.resolve(options.dataDir));
   rmSync(dataDir.endpoints, { force: true });
   const ticker = new Ticker();
+  // The parts' own timers keep no process alive, and a start may wait for nothing else.
+  const staysAlive = setInterval(() => {}, 60_000);
   let end: EndSignal | undefined;
   const interrupted = untilInterrupted().then((signal) => {
     ticker.stop();
@@ -137,6 +139,7 @@ async function runPlatform(options: UpOptions): Promise<EndSignal> {
     rmSync(dataDir.endpoints, { force: true });
     await platform?.stop();
     dataDir.unlock();
+    clearInterval(staysAlive);
   }
 }
 
