@@ -19,7 +19,7 @@ test.each([
   ["10.0.0.9", true],
   ["127.9.8.7", true],
   ["34.118.224.9", true],
-])("whoever writes a slice: the address %s is called: %s", (address, isCalled) => {
+])("the address %s of a slice is called, no matter who writes it: %s", (address, isCalled) => {
   const { endpoints } = withoutRefused(sliceOf(address, "10.0.0.1"));
   const all = endpoints?.flatMap(({ addresses }) => addresses);
   expect(all).toEqual([...(isCalled ? [address] : []), "10.0.0.1"]);

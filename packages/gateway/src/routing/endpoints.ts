@@ -15,7 +15,7 @@ export function serviceOfAnySlice(slice: EndpointSlice): ObjectKey[] {
   return name ? [`${slice.metadata.namespace}/${name}`] : [];
 }
 
-/** Without the addresses that are never called, whoever has written the slice: link-local ones, metadata of clouds, names. */
+/** Without the addresses that are never called, no matter who has written the slice: link-local ones, metadata of clouds, names. */
 export function withoutRefused(slice: EndpointSlice): EndpointSlice {
   const { endpoints } = slice;
   if (!endpoints?.some(({ addresses }) => addresses.some(isNeverCalled))) return slice;

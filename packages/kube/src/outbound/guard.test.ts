@@ -110,7 +110,7 @@ test.each<[allowed: string, host: string, address: string, port: number, mayCall
 });
 
 test.each(["localhost", "127.0.0.1", ":5000", "a:0", "a:65536", "a b:1", "*:5000", "a:1/x", ""])(
-  "%j is no host and port of an exception",
+  "%j is not a host and a port of an exception",
   (text) => expect(parseHostPort(text)).toBeUndefined(),
 );
 
