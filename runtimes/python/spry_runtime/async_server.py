@@ -18,6 +18,7 @@ from .exchange import TEXT, Exchange, add_to_answers
 from .handler import ASGI, LoadError, load_handler
 from .lifecycle import call_hook_async
 from .log import log, log_error
+from .memory_guard import reserve_for
 from .metrics import Metrics
 from .service import TIMEOUT_BODY, Service
 
@@ -71,6 +72,7 @@ class _Server(Service):
         self._accepting: asyncio.Server | None = None
         self._done = asyncio.Event()
         self._lifespan = None
+        reserve_for(lambda: self.bodies.held)
 
     async def run(self, supervisor) -> int:
         self._loop = asyncio.get_running_loop()

@@ -26,6 +26,8 @@ _STALL_SECONDS = 5.0
 _STACK_SECONDS = 2.0
 """For a process that is to end to write its stacks, on a machine that has much else to do."""
 _LOAD_ATTEMPTS = 5
+_BUFFERS = 512
+"""Of one system call, which takes up to 1024."""
 
 
 class WorkerPool:
@@ -63,25 +65,37 @@ class WorkerPool:
                 if not worker.ended:
                     self._died(worker)
 
+    def processes(self) -> list[int]:
+        return [worker.pid for worker in (self.current, self._coming, *self._retiring) if worker is not None]
+
     # What is said to them, and what they say.
 
-    def write(self, worker: WorkerProcess, frame: bytes) -> None:
-        """Frames of one round of the loop leave in one system call."""
+    def write(self, worker: WorkerProcess, frame: bytes, body: bytes = b"") -> None:
+        """Frames of one round of the loop leave in one system call. `body` is the rest of a frame, where it is large."""
         worker.frames_sent += 1
         if not worker.outgoing:
             self._reactor.flush.append(lambda: self._flush(worker))
-        worker.outgoing += frame
+        worker.outgoing.append(frame)
+        if body:
+            worker.outgoing.append(memoryview(body))
 
     def _flush(self, worker: WorkerProcess) -> None:
         if not worker.outgoing or worker.ended:
             return
+        outgoing = worker.outgoing
         try:
-            sent = worker.channel.send(worker.outgoing)
+            sent = worker.channel.send(outgoing[0]) if len(outgoing) == 1 else worker.channel.sendmsg(outgoing[:_BUFFERS])
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
             return  # it has died; reading tells
-        del worker.outgoing[:sent]
+        count = 0
+        while count < len(outgoing) and sent >= len(outgoing[count]):
+            sent -= len(outgoing[count])
+            count += 1
+        del outgoing[:count]
+        if sent:
+            outgoing[0] = memoryview(outgoing[0])[sent:]
         events = READ | WRITE if worker.outgoing else READ
         if events != worker.events:
             worker.events = events
@@ -100,6 +114,7 @@ class WorkerPool:
             if worker.ended:
                 return
             taken = worker.shared.frames_taken
+            self._server.taken(worker, taken)
             stuck = worker.shared.busy and taken == taken_before
             if stuck:
                 worker.promote(max(1, worker.frames_sent - taken))
