@@ -287,7 +287,9 @@ describe.skipIf(missingPython)("the event", () => {
       const type = { "content-type": `text/plain; charset=${charset}` };
       const refused = { status: 415, body: `unsupported charset ${charset}\n` };
       for (const headers of [type, { ...binary, ...type }])
-        expect(await runtime.call("/", { method: "POST", body: "hi", headers })).toMatchObject(refused);
+        expect(await runtime.call("/", { method: "POST", body: "hi", headers })).toMatchObject(
+          refused,
+        );
     },
   );
 

@@ -49,62 +49,71 @@ const refused: [name: string, call: Call][] = [
   ["text that one character makes four times as large", post("text", `${megabytes(24)}😀`)],
 ];
 
-describe.skipIf(missingPython ?? noMemoryLimits).each(["def", "async def"])("%s, of 128 MiB", (form) => {
-  const start = (prefix: string[], env = {}) =>
-    PythonRuntime.start(source(form), { FUNC_TIMEOUT: "60", ...env }, prefix);
+describe.skipIf(missingPython ?? noMemoryLimits).each(["def", "async def"])(
+  "%s, of 128 MiB",
+  (form) => {
+    const start = (prefix: string[], env = {}) =>
+      PythonRuntime.start(source(form), { FUNC_TIMEOUT: "60", ...env }, prefix);
 
-  test("answers or refuses each body, and its processes live on", async () => {
-    await using group = limitMemory(128);
-    await using runtime = await start(group.prefix);
-    const { body: process } = await runtime.call();
-    for (const [name, path, call] of accepted)
-      expect({ name, status: (await runtime.call(path, call)).status }).toEqual({ name, status: 200 });
-    for (const [name, call] of refused)
-      expect({ name, ...(await runtime.call("/", call)) }).toMatchObject({
-        name,
-        status: 413,
-        body: "the request body is too large for the memory that the Function has left\n",
-      });
-    expect((await runtime.call("/echo", post("bytes", megabytes(16)))).status).toBe(200);
-    expect((await runtime.call()).body).toBe(process);
-    expect(group.kills()).toBe(0);
-  });
+    test("answers or refuses each body, and its processes live on", async () => {
+      await using group = limitMemory(128);
+      await using runtime = await start(group.prefix);
+      const { body: process } = await runtime.call();
+      for (const [name, path, call] of accepted)
+        expect({ name, status: (await runtime.call(path, call)).status }).toEqual({
+          name,
+          status: 200,
+        });
+      for (const [name, call] of refused)
+        expect({ name, ...(await runtime.call("/", call)) }).toMatchObject({
+          name,
+          status: 413,
+          body: "the request body is too large for the memory that the Function has left\n",
+        });
+      expect((await runtime.call("/echo", post("bytes", megabytes(16)))).status).toBe(200);
+      expect((await runtime.call()).body).toBe(process);
+      expect(group.kills()).toBe(0);
+    });
 
-  test.each<[name: string, path: string, count: number, call: Call]>([
-    ["five of 10 MB", "/echo", 5, post("bytes", megabytes(10))],
-    ["a hundred of 1 MB", "/data", 100, post("json", lists(1))],
-    ["twenty of many records", "/data", 20, post("json", records(2))],
-  ])("%s at once are answered or refused", async (_, path, count, call) => {
-    await using group = limitMemory(128);
-    await using runtime = await start(group.prefix);
-    const { body: process } = await runtime.call();
-    const answers = await Promise.all(Array.from({ length: count }, () => runtime.call(path, call)));
-    const statuses = answers.map(({ status }) => status);
-    expect(statuses).toContain(200);
-    expect(new Set(statuses)).toEqual(new Set([200, 503]));
-    for (const { headers, status } of answers)
-      expect(headers["retry-after"]).toBe(status === 503 ? "1" : undefined);
-    expect((await runtime.call()).body).toBe(process);
-    expect(group.kills()).toBe(0);
-  });
+    test.each<[name: string, path: string, count: number, call: Call]>([
+      ["five of 10 MB", "/echo", 5, post("bytes", megabytes(10))],
+      ["a hundred of 1 MB", "/data", 100, post("json", lists(1))],
+      ["twenty of many records", "/data", 20, post("json", records(2))],
+    ])("%s at once are answered or refused", async (_, path, count, call) => {
+      await using group = limitMemory(128);
+      await using runtime = await start(group.prefix);
+      const { body: process } = await runtime.call();
+      const answers = await Promise.all(
+        Array.from({ length: count }, () => runtime.call(path, call)),
+      );
+      const statuses = answers.map(({ status }) => status);
+      expect(statuses).toContain(200);
+      expect(new Set(statuses)).toEqual(new Set([200, 503]));
+      for (const { headers, status } of answers)
+        expect(headers["retry-after"]).toBe(status === 503 ? "1" : undefined);
+      expect((await runtime.call()).body).toBe(process);
+      expect(group.kills()).toBe(0);
+    });
 
-  test("a client that announces more than there is room for is refused before it sends", async () => {
-    await using group = limitMemory(128);
-    await using runtime = await start(group.prefix);
-    const head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 50000000\r\n\r\n";
-    expect(await runtime.raw(head)).toMatch(/^HTTP\/1.1 413 /);
-  });
+    test("a client that announces more than there is room for is refused before it sends", async () => {
+      await using group = limitMemory(128);
+      await using runtime = await start(group.prefix);
+      const head =
+        "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 50000000\r\n\r\n";
+      expect(await runtime.raw(head)).toMatch(/^HTTP\/1.1 413 /);
+    });
 
-  test("a client that announces much and sends little holds nothing", async () => {
-    await using group = limitMemory(128);
-    await using runtime = await start(group.prefix);
-    const sockets = Array.from({ length: 20 }, () => runtime.connect());
-    for (const socket of sockets)
-      socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20000000\r\n\r\nx");
-    expect((await runtime.call("/echo", post("bytes", megabytes(16)))).status).toBe(200);
-    for (const socket of sockets) socket.destroy();
-  });
-});
+    test("a client that announces much and sends little holds nothing", async () => {
+      await using group = limitMemory(128);
+      await using runtime = await start(group.prefix);
+      const sockets = Array.from({ length: 20 }, () => runtime.connect());
+      for (const socket of sockets)
+        socket.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20000000\r\n\r\nx");
+      expect((await runtime.call("/echo", post("bytes", megabytes(16)))).status).toBe(200);
+      for (const socket of sockets) socket.destroy();
+    });
+  },
+);
 
 test.skipIf(missingPython ?? noMemoryLimits).each([
   [256, 48],
