@@ -14,13 +14,15 @@ _TICK_SECONDS = 1.0
 _STACK_SECONDS = 1.0
 """For a blocked process to write its stacks, on a machine that has much else to do."""
 _LOAD_ATTEMPTS = 5
+_BLOCKED_SECONDS = 30.0
+"""A longer time limit is for calls that let others go on."""
 
 
 class ServerKeeper:
     """The socket stays open here meanwhile, so clients that come during a replacement wait in its backlog."""
 
     def __init__(self, settings, _metrics, reactor: Reactor, listening, first: WorkerProcess, spawn) -> None:
-        self._settings = settings
+        self._blocked_seconds = settings.timeout if settings.inspect else min(settings.timeout, _BLOCKED_SECONDS)
         self._reactor = reactor
         self._listening = listening
         self._spawn = spawn
@@ -147,8 +149,9 @@ class ServerKeeper:
         if beat != self._beat or not self._loaded or self._server.ended:
             self._beat = beat
             self._beat_at = time.monotonic()
-        elif time.monotonic() - self._beat_at > self._settings.timeout + _TICK_SECONDS:
-            log(f"the event loop has been blocked for FUNC_TIMEOUT ({self._settings.timeout:g} s), replacing the process")
+        elif time.monotonic() - self._beat_at > self._blocked_seconds + _TICK_SECONDS:
+            limit = "FUNC_TIMEOUT" if self._blocked_seconds < _BLOCKED_SECONDS else "the limit"
+            log(f"the event loop has been blocked for {limit} ({self._blocked_seconds:g} s), replacing the process")
             server = self._server
             server.signal(signal.SIGUSR2)  # it writes its stacks to stderr
             self._beat_at = time.monotonic() + _STACK_SECONDS
