@@ -52,6 +52,11 @@ def memory_left(processes) -> float:
     return left - _RESERVE
 
 
+def has_room_for_another(process: int, processes) -> bool:
+    """Whether there is memory for one more process such as this one."""
+    return memory_left(processes) >= _own_pages(process) * os.sysconf("SC_PAGESIZE")
+
+
 def _find_group() -> tuple:
     """The control group's directory, which a container sees at the root, and the names of its files."""
     own = dict(line.split(":", 2)[1:] for line in _text("/proc/self/cgroup").splitlines() if line.count(":") > 1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import _signal as signal
+import os
 import time
 
 from . import channel
 from .log import log
+from .memory import has_room_for_another
 from .reactor import READ, Reactor
 from .worker_process import RECEIVE_BYTES, WorkerProcess
 
@@ -70,18 +72,34 @@ class ServerKeeper:
             self._reactor.forget(coming.channel.fileno())
             coming.end(patience=0.0)
 
+    def _replace_running(self, server: WorkerProcess) -> None:
+        """It serves on until the other one does, if there is memory for both."""
+        if server is not self._server or self._coming is not None or self._terminating:
+            return
+        if not server.retiring:
+            server.retiring = True
+            log("a thread goes on with a call that is over, replacing the process")
+            server.signal(signal.SIGUSR2)  # it writes its stacks to stderr
+        if has_room_for_another(server.pid, [os.getpid(), server.pid]):
+            self.reload()
+        else:
+            server.signal(signal.SIGHUP)
+
     def _take_over(self, server: WorkerProcess) -> None:
         former, self._server, self._coming = self._server, server, None
         self._loaded = True
-        log("reloaded")
+        if not former.retiring:
+            log("reloaded")
         if not former.ended:
             self._retired.add(former)
             former.signal(signal.SIGHUP)  # it accepts no more, and ends when it has answered what it has
 
     def _not_loaded(self, server: WorkerProcess) -> None:
+        self._coming = None
+        if self._server.retiring:
+            return log("the process that was to replace it cannot be loaded; the former one keeps serving")
         from .hot_reload import error_line
 
-        self._coming = None
         log("the new code cannot be loaded; the previous version keeps serving")
         try:
             self._server.channel.send(error_line(server.load_error or "the new code ended its process"))
@@ -103,6 +121,9 @@ class ServerKeeper:
             while (frame := server.frames.next()) is not None:
                 if frame[0] == channel.NOT_LOADED:
                     server.load_error = frame[4].decode()
+                    continue
+                if frame[0] == channel.REPLACE:
+                    self._replace_running(server)
                     continue
                 if server is self._coming:
                     self._take_over(server)
@@ -127,7 +148,8 @@ class ServerKeeper:
             return self._not_loaded(server)
         if self._terminating:
             return self._reactor.stop()
-        log(f"server process ended (exit code {code}), replacing it")
+        if not server.retiring or code:
+            log(f"server process ended (exit code {code}), replacing it")
         if not self._loaded:
             self._failed_loads += 1
         if self._failed_loads >= _LOAD_ATTEMPTS:

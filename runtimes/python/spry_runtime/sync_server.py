@@ -79,7 +79,7 @@ class SyncServer(Service):
 
     @property
     def healthy(self) -> bool:
-        return self._pool.current is not None
+        return self._pool.serves
 
     # Calls.
 

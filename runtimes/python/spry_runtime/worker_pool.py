@@ -13,6 +13,7 @@ import time
 from . import channel
 from .exchange import add_to_answers
 from .log import log
+from .memory import has_room_for_another
 from .reactor import READ, WRITE, Reactor
 from .worker_process import RECEIVE_BYTES, WorkerProcess, describe_exit
 
@@ -44,11 +45,13 @@ class WorkerPool:
         self._retiring: set[WorkerProcess] = set()
         self._failed_loads = 0
         self._reloading = False
+        self._closing = False
         self.exit_code = 0
         self._watch(first)
 
     def close(self, patience: float) -> None:
         """Ends them all; the current one may take so many seconds for what the Function does at its end."""
+        self._closing = True
         for worker in (self._coming, *self._retiring):
             if worker is not None:
                 self._end(worker)
@@ -64,6 +67,11 @@ class WorkerPool:
                         break
                 if not worker.ended:
                     self._died(worker)
+
+    @property
+    def serves(self) -> bool:
+        """Also while new calls wait for a worker that is to take the place of one that still has some."""
+        return self.current is not None or bool(self._retiring)
 
     def processes(self) -> list[int]:
         return [worker.pid for worker in (self.current, self._coming, *self._retiring) if worker is not None]
@@ -163,10 +171,17 @@ class WorkerPool:
             self._server.metrics.replaced_workers += 1
             worker.signal(signal.SIGUSR2)  # it writes its stacks to stderr
             worker.ends_after = time.monotonic() + _STACK_SECONDS
-        if worker is self.current:
-            if self._coming is None:
-                self._start_worker()
+        if worker is not self.current:
+            return self.end_if_done(worker)
+        if self._coming is not None:
+            return
+        if has_room_for_another(worker.pid, self._server.processes()):
+            self._start_worker()
         else:
+            # There is no memory for both: new calls wait until it has ended.
+            self.current = None
+            worker.shared.closed = True
+            self._server.succeeded(worker)
             self.end_if_done(worker)
 
     def relieve_stalled(self, timeout: float, seconds: float) -> None:
@@ -266,4 +281,7 @@ class WorkerPool:
         if worker.ended:
             return 0
         self._reactor.forget(worker.channel.fileno())
-        return worker.end(patience)
+        code = worker.end(patience)
+        if self.current is None and self._coming is None and not self._closing:
+            self._start_worker()
+        return code
