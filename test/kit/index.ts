@@ -3,5 +3,6 @@ export { certificateFor, type KeyPair } from "./certificate.ts";
 export { endChild, hasEnded } from "./child-process.ts";
 export { DebuggerClient } from "./debugger-client.ts";
 export { freePort } from "./free-port.ts";
+export { limitMemory, type MemoryLimit, noMemoryLimits } from "./memory-limit.ts";
 export { patience } from "./patience.ts";
 export { isFullSuite, rounds } from "./suite.ts";

@@ -80,10 +80,11 @@ export function startSources(
   return { ...sources, callers, ready };
 }
 
-/** Sources may be large, and only what explains a missing Pod, or what labels Pods have, is of use here. */
+/** Sources may be large, and only what explains a missing Pod, what labels Pods have, and the limit of time is of use here. */
 function slimFunction({ metadata, spec, status }: Function): Function {
-  const { replicas, scaleConfig, concurrency, traffic, labels: ofPods } = spec;
-  const kept = { replicas, scaleConfig, concurrency, traffic, labels: ofPods };
+  const { replicas, scaleConfig, concurrency, traffic, labels: ofPods, timeoutSeconds } = spec;
+  const env = spec.env?.filter(({ name }) => name === "FUNC_TIMEOUT");
+  const kept = { replicas, scaleConfig, concurrency, traffic, labels: ofPods, timeoutSeconds, env };
   return { metadata, spec: kept, status } as Function;
 }
 

@@ -1,6 +1,7 @@
 import { essenceOf } from "./media-type.ts";
 import { type FunctionRequest } from "./function-request.ts";
-import { RequestError } from "./request-error.ts";
+import { parseJson } from "./request-body.ts";
+import { isRequestError, RequestError } from "./request-error.ts";
 
 /** Attributes and data of an event: CloudEvents 1.0 (and 0.3), HTTP protocol binding. */
 export interface CloudEvent {
@@ -33,8 +34,20 @@ export function readCloudEvent(request: FunctionRequest, body: unknown): CloudEv
     if (!name.startsWith("ce-") || typeof value !== "string") continue;
     if (namePattern.test(name.slice(3))) attributes[name.slice(3)] = decode(value);
   }
-  if (contentType !== undefined) attributes["datacontenttype"] = contentType;
+  if (contentType === undefined) return checked({ attributes, data: untyped(request, body) });
+  attributes["datacontenttype"] = contentType;
   return checked({ attributes, data: body });
+}
+
+/** Without a type it is JSON, as in structured events, if it is; else the bytes. */
+function untyped(request: FunctionRequest, body: unknown): unknown {
+  if (!Buffer.isBuffer(body)) return body;
+  try {
+    return parseJson(body, request);
+  } catch (error) {
+    if (isRequestError(error) && error.status === 400) return body;
+    throw error;
+  }
 }
 
 function readStructured(body: unknown): CloudEvent {

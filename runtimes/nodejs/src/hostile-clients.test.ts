@@ -1,7 +1,10 @@
 /** What nobody should send: each gets its answer, or is hung up on, and others notice nothing. */
 import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { describe, expect, test } from "vitest";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { send, startFunction } from "./testing/running-function.ts";
 
 const host = "host: x\r\n";
@@ -186,6 +189,26 @@ describe("a handler that", () => {
     await expect(send(fn.url)).rejects.toThrow(/hang up|ECONNRESET/);
     expect(await fn.exited).toBe(3);
     expect(fn.stderr()).toMatch(/process\.exit\(3\) was called.*\n\s+at .*[^]*handler\.js:1:/);
+  });
+
+  test("ends the process is what the container says last, whatever another has written before", async () => {
+    const words = join(mkdtempSync(join(tmpdir(), "spry-words-")), "termination-log");
+    writeFileSync(words, "");
+    onTestFinished(() => rmSync(dirname(words), { recursive: true }));
+    const fn = await startFunction(
+      `exports.main = (event) => {
+         if (event.extensions.request.path === "/exit") process.exit(3);
+         throw new Error("user bug");
+       };`,
+      { SPRY_TERMINATION_LOG: words },
+    );
+    expect((await send(fn.url, { headers: { "x-request-id": "r-77" } })).status).toBe(500);
+    const headers = { "x-request-id": "r-78" };
+    await expect(send(`${fn.url}/exit`, { headers })).rejects.toThrow(/hang up|ECONNRESET/);
+    await fn.exited;
+    expect(readFileSync(words, "utf8")).toMatch(
+      /^the Function ended its process: Error: process\.exit\(3\) was called; this also ended request r-78 \(GET \/exit\)\n\s+at .*handler\.js:2:/,
+    );
   });
 });
 

@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
-import { constants } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { connect } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { hasEnded } from "@spry/test-kit";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -83,9 +83,11 @@ describe("a handler that blocks the event loop", () => {
   });
 
   test("ends the process, which says where it hangs", async () => {
+    const words = join(mkdtempSync(join(tmpdir(), "spry-words-")), "termination-log");
+    writeFileSync(words, "");
     const fn = await startFunction(
       `function spin(n) { for (;;) n++; }\nexports.main = (event) => event.data ? spin(0) : "ok";`,
-      { FUNC_TIMEOUT: "1" },
+      { FUNC_TIMEOUT: "1", SPRY_TERMINATION_LOG: words },
     );
     expect((await send(fn.url)).body).toBe("ok");
     // What watches is a process of its own.
@@ -101,6 +103,10 @@ describe("a handler that blocks the event loop", () => {
     expect(fn.stderr()).toMatch(
       /the handler has been blocking the event loop for 2 s\n[^]* {4}at spin \(.*handler\.js:1:\d+\)\n {4}at .*main \(/,
     );
+    expect(readFileSync(words, "utf8")).toMatch(
+      /^the handler has been blocking the event loop for 2 s\n {4}at spin \(/,
+    );
+    rmSync(dirname(words), { recursive: true });
   }, 60_000);
 });
 

@@ -11,6 +11,7 @@ import { cpuLimit } from "./cpu-limit.ts";
 import { type FunctionResponse } from "./function-response.ts";
 import { functionsFramework } from "./dialects/functions-framework.ts";
 import { type FunctionHandler } from "./handler.ts";
+import { leaveLastWords } from "./last-words.ts";
 import { LoadError } from "./load-error.ts";
 import { loadHandler } from "./load-handler.ts";
 import { type Invocation } from "./invoke.ts";
@@ -29,7 +30,7 @@ import {
 } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { atSignal, endOnSignal, shutDownOnSignal } from "./shutdown.ts";
-import { describeLoadError } from "./stack.ts";
+import { describeError, describeLoadError } from "./stack.ts";
 
 /** Cores. The presets XS to M have less. */
 const littleCpu = 0.5;
@@ -175,8 +176,9 @@ function surviveErrors(): void {
 function tellOfExit(): void {
   const exit = process.exit.bind(process);
   process.exit = (code) => {
-    const call = `process.exit(${code ?? ""}) was called${requestsUnderWay()}`;
-    logError("the Function ended its process", new Error(call));
+    const call = new Error(`process.exit(${code ?? ""}) was called${requestsUnderWay()}`);
+    logError("the Function ended its process", call);
+    leaveLastWords(`the Function ended its process: ${describeError(call)}\n`);
     return exit(code);
   };
   atSignal(() => (process.exit = exit));

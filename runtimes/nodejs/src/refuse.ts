@@ -1,4 +1,5 @@
 import { FunctionResponse } from "./function-response.ts";
+import { letFinish } from "./linger.ts";
 import { isRequestError } from "./request-error.ts";
 import { logRefused } from "./request-log.ts";
 
@@ -7,10 +8,13 @@ export function refuse(response: FunctionResponse, error: unknown): void {
   if (response.writableEnded) return;
   // The status is out: only a broken connection still says that the body is not whole.
   if (response.headersSent) return void response.destroy();
-  if (isRequestError(error) && error.status === 413)
+  const status = isRequestError(error) ? error.status : 500;
+  if (isRequestError(error) && (status === 413 || status === 503))
     logRefused(response.req, response, error.message);
+  if (isRequestError(error)) letFinish(response.req);
   takeBack(response);
   response.withdraw();
+  if (status === 503) response.set("retry-after", "1");
   response.type("txt");
   // The body that a handler was reading turned out to be too large.
   if (isRequestError(error)) return void response.status(error.status).end(error.message);

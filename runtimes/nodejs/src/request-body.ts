@@ -1,5 +1,8 @@
 import { type Readable } from "node:stream";
-import { charsetOf, essenceOf } from "./media-type.ts";
+import { heldBodyOf } from "./body-budget.ts";
+import { decodeText } from "./body-text.ts";
+import { jsonSize, textSize } from "./json-size.ts";
+import { essenceOf } from "./media-type.ts";
 import { parseQuery } from "./query.ts";
 import { type FunctionRequest } from "./function-request.ts";
 import { RequestError } from "./request-error.ts";
@@ -16,11 +19,22 @@ export function isLeftUnread({ headers }: FunctionRequest): boolean {
   return essenceOf(headers["content-type"]).startsWith("multipart/");
 }
 
-/** The whole body, decompressed. */
+/** The whole body, decompressed. Fails with a `RequestError` when it is too large, also for the memory that is left. */
 export async function readBody(request: FunctionRequest, limitMb: number): Promise<Buffer> {
+  checkLength(request, limitMb);
+  announce(request);
+  const held = heldBodyOf(request);
   const chunks: Buffer[] = [];
-  for await (const chunk of limited(request, limitMb)) chunks.push(chunk);
+  for await (const chunk of limited(request, limitMb)) {
+    held.add(chunk.length);
+    chunks.push(chunk);
+  }
   return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks);
+}
+
+/** Throws a `RequestError` when there is no memory for so much. */
+export function announce(request: FunctionRequest): void {
+  heldBodyOf(request).announce(Number(request.headers["content-length"] ?? 0));
 }
 
 /** The body, decompressed, as it comes in. Fails with a `RequestError` when it is too large. */
@@ -48,31 +62,30 @@ export function isTooLong({ headers }: FunctionRequest, limitMb: number): boolea
  * What a body means by its content type: JSON (also `+json`), text, a form, else the bytes. Nothing
  * at all when it is empty.
  */
-export function parseBody(body: Buffer, contentType: string | undefined): unknown {
+export function parseBody(body: Buffer, request: FunctionRequest): unknown {
   if (body.length === 0) return undefined;
+  const contentType = request.headers["content-type"];
   const essence = essenceOf(contentType);
-  if (essence === "application/json" || essence.endsWith("+json"))
-    return parseJson(body, contentType);
-  if (essence === "application/x-www-form-urlencoded") return parseQuery(textOf(body, contentType));
-  return essence.startsWith("text/") ? textOf(body, contentType) : body;
+  if (essence === "application/json" || essence.endsWith("+json")) return parseJson(body, request);
+  if (essence === "application/x-www-form-urlencoded") return parseQuery(readText(body, request));
+  return essence.startsWith("text/") ? readText(body, request) : body;
 }
 
-function parseJson(body: Buffer, contentType: string | undefined): unknown {
+/** Fails with a `RequestError` when there is no memory for it. */
+export function readText(body: Buffer, request: FunctionRequest): string {
+  const { "content-type": contentType } = request.headers;
+  return heldBodyOf(request).made(body, textSize, () => decodeText(body, contentType));
+}
+
+/** Fails with a `RequestError` when it is not JSON, or nothing that there is memory for. */
+export function parseJson(body: Buffer, request: FunctionRequest): unknown {
+  const { "content-type": contentType } = request.headers;
   try {
-    return JSON.parse(textOf(body, contentType));
+    const parse = () => JSON.parse(decodeText(body, contentType, true)) as unknown;
+    return heldBodyOf(request).made(body, jsonSize, parse);
   } catch (error) {
     if (error instanceof RequestError) throw error;
     throw new RequestError(400, `the request body is not valid JSON: ${(error as Error).message}`);
-  }
-}
-
-function textOf(body: Buffer, contentType: string | undefined): string {
-  const charset = charsetOf(contentType);
-  if (charset === "utf-8" || charset === "utf8") return body.toString("utf8");
-  try {
-    return new TextDecoder(charset).decode(body);
-  } catch {
-    throw new RequestError(415, `unsupported charset ${charset}`);
   }
 }
 

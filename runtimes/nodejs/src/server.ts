@@ -8,9 +8,9 @@ import { FunctionRequest } from "./function-request.ts";
 import { FunctionResponse } from "./function-response.ts";
 import { type Invocation, invoke } from "./invoke.ts";
 import { isTraced } from "./is-traced.ts";
-import { lingerAfterAnswer } from "./linger.ts";
+import { letFinish, lingerAfterAnswer } from "./linger.ts";
 import { logError } from "./log.ts";
-import { hasBody, isLeftUnread, isTooLong, parseBody, readBody } from "./request-body.ts";
+import { announce, hasBody, isLeftUnread, isTooLong, parseBody, readBody } from "./request-body.ts";
 import { isFromOutside, isProbe, isScrape } from "./own-paths.ts";
 import { type InvocationSpan } from "./tracing/invocation-span.ts";
 import { type Tracing } from "./tracing/tracing.ts";
@@ -64,7 +64,16 @@ export function createFunctionServer(invocation: Invocation): FunctionServer {
   // Who asks before it sends need not send what is too large.
   server.on("checkContinue", (request: FunctionRequest, response: FunctionResponse) => {
     if (isTooLong(request, settings.bodyLimitMb)) response.setHeader("connection", "close");
-    else response.writeContinue();
+    else {
+      request.res = response;
+      try {
+        if (isRead(request, invocation)) announce(request);
+      } catch (error) {
+        response.setHeader("connection", "close");
+        return refuse(request, response, error);
+      }
+      response.writeContinue();
+    }
     server.emit("request", request, response);
   });
   const trace = (request: FunctionRequest, response: FunctionResponse) => {
@@ -217,6 +226,11 @@ export function requestsUnderWay(): string {
 
 const maxNamed = 20;
 
+/** Whether the handler gets the body, and not the stream. */
+function isRead(request: FunctionRequest, { handler: { body } }: Invocation): boolean {
+  return body !== "stream" && hasBody(request) && !(body === "parsed" && isLeftUnread(request));
+}
+
 /** With its body, read as the handler wants it. */
 function callFunction(
   request: FunctionRequest,
@@ -225,15 +239,14 @@ function callFunction(
 ): void {
   const { body } = invocation.handler;
   try {
-    if (body === "stream" || !hasBody(request) || (body === "parsed" && isLeftUnread(request)))
-      return invoke(invocation, request, response);
+    if (!isRead(request, invocation)) return invoke(invocation, request, response);
   } catch (error) {
     return refuse(request, response, error);
   }
   readBody(request, invocation.settings.bodyLimitMb)
     .then((bytes) => {
       if (bytes.length > 0) request.rawBody = bytes;
-      if (body !== "raw") request.body = parseBody(bytes, request.headers["content-type"]);
+      if (body !== "raw") request.body = parseBody(bytes, request);
       return response.headersSent ? undefined : invoke(invocation, request, response);
     })
     .catch((error: unknown) => refuse(request, response, error));
@@ -244,11 +257,12 @@ function refuse(request: FunctionRequest, response: FunctionResponse, error: unk
   if (response.destroyed || response.headersSent) return;
   const known = isRequestError(error);
   if (!known && !request.readableAborted) logError("answering a request", error);
-  // A client reads the answer when it has sent its body: it is let do so, for a moment.
-  if (!request.complete) setTimeout(() => request.complete || request.destroy(), 5000).unref();
-  if (known && error.status === 413) logRefused(request, response, error.message);
+  letFinish(request);
+  if (known && (error.status === 413 || error.status === 503))
+    logRefused(request, response, error.message);
   takeBack(response);
   response.withdraw();
+  if (known && error.status === 503) response.set("retry-after", "1");
   response
     .status(known ? error.status : 500)
     .type("txt")

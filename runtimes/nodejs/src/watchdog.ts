@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { lastWordsFile } from "./last-words.ts";
 
 /**
  * Ends the process when its event loop has stood still for so long: a handler that never returns
@@ -39,8 +40,9 @@ function startSleeper(seconds: number, nap: number): ChildProcess {
       [ $silent -lt ${Math.ceil(seconds / nap)} ] || sleep 1
       kill -0 $PPID 2>/dev/null || exit
     done
-    exec "$0" -e "$1" "$2" "$3" "$4" "$5"`;
-  const facts = [process.pid, process.debugPort, seconds, `file://${__filename}`].map(String);
+    exec "$0" -e "$1" "$2" "$3" "$4" "$5" "$6"`;
+  const place = [`file://${__filename}`, lastWordsFile()];
+  const facts = [process.pid, process.debugPort, seconds, ...place].map(String);
   const args = ["-c", script, process.execPath, `(${endBlocked.toString()})()`, ...facts];
   // A group of its own: the shell ends together with its sleep.
   const sleeper = spawn("/bin/sh", args, {
@@ -64,9 +66,21 @@ function stop({ pid }: ChildProcess): void {
 /** Runs in the process that has woken up, from its text: it can use nothing of this file. */
 async function endBlocked(): Promise<void> {
   const [pid = 0, port, seconds] = process.argv.slice(1, 4).map(Number);
-  const runtimeFile = process.argv[4];
+  const [runtimeFile, lastWords = ""] = process.argv.slice(4);
   if (process.ppid !== pid) return;
-  process.stderr.write(`the handler has been blocking the event loop for ${seconds} s\n`);
+  const { openSync, writeSync } = process.getBuiltinModule("node:fs");
+  let words: number | undefined;
+  try {
+    words = openSync(lastWords, "r+");
+  } catch {
+    // Outside of a container there are none.
+  }
+  // To the log, and as the container's termination message: the log may have much of other requests.
+  const say = (text: string) => {
+    process.stderr.write(text);
+    if (words !== undefined) writeSync(words, text);
+  };
+  say(`the handler has been blocking the event loop for ${seconds} s\n`);
   // For a loop in native code, which cannot be interrupted to say where it is.
   setTimeout(() => process.kill(pid, "SIGKILL") && process.exit(), 3000);
   process.kill(pid, "SIGUSR1");
@@ -93,7 +107,7 @@ async function endBlocked(): Promise<void> {
     const { method, params } = message;
     if (message.id === asked) {
       const { value } = message.result?.result ?? {};
-      if (value) process.stderr.write(`the process ends${value}\n`);
+      if (value) say(`the process ends${value}\n`);
       // As process 1 of a container nothing but its own exit ends it.
       post("Runtime.evaluate", { expression: "globalThis.process.reallyExit(1)" });
       setTimeout(() => process.exit(), 200);
@@ -104,7 +118,7 @@ async function endBlocked(): Promise<void> {
       const file = files.get(location.scriptId) ?? "";
       if (file === runtimeFile || file.startsWith("node:")) continue;
       const place = `${file}:${location.lineNumber + 1}:${location.columnNumber + 1}`;
-      process.stderr.write(`    at ${functionName || "<anonymous>"} (${place})\n`);
+      say(`    at ${functionName || "<anonymous>"} (${place})\n`);
     }
     const expression = "globalThis.process[Symbol.for('spry.requests')]?.()";
     asked = post("Runtime.evaluate", { expression, returnByValue: true });

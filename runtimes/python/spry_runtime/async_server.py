@@ -13,11 +13,13 @@ import socket
 import time
 
 from .async_calls import AsyncCalls
+from .call_threads import CallThreads
 from .connection import Connection
 from .exchange import TEXT, Exchange, add_to_answers
 from .handler import ASGI, LoadError, load_handler
 from .lifecycle import call_hook_async
 from .log import log, log_error
+from .memory_guard import reserve_for
 from .metrics import Metrics
 from .service import TIMEOUT_BODY, Service
 
@@ -44,8 +46,13 @@ def serve_without_fork(settings, listening, announce) -> int:
 
 
 def _run(server: _Server, supervisor=None) -> int:
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    runner = asyncio.Runner(loop_factory=_loop_factory())
+    try:
         return runner.run(server.run(supervisor))
+    finally:
+        # The end of a loop waits for its threads and tasks; that of the process need not.
+        if not server.is_abandoned:
+            runner.close()
 
 
 def _loop_factory():
@@ -71,15 +78,23 @@ class _Server(Service):
         self._accepting: asyncio.Server | None = None
         self._done = asyncio.Event()
         self._lifespan = None
+        self._threads = CallThreads()
+        self._supervisor = None
+        self._late: list[asyncio.Task] = []
+        """Of calls that are over, and were asked to end."""
+        self._late_threads: list = []
+        reserve_for(lambda: self.bodies.held)
 
     async def run(self, supervisor) -> int:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_default_executor(self._threads)
+        self._supervisor = supervisor
         for number in (signal.SIGTERM, signal.SIGINT):
             try:
                 self._loop.add_signal_handler(number, self.terminate)
             except NotImplementedError:
                 signal.signal(number, lambda *_: self._loop.call_soon_threadsafe(self.terminate))
-        if self.settings.hot_reload:
+        if supervisor is not None:
             self._loop.add_signal_handler(signal.SIGHUP, self._retire)
         if not await self._start_application():
             return 1
@@ -154,7 +169,7 @@ class _Server(Service):
             self._loop.call_later(self.settings.shutdown_delay, self._stop_listening)
 
     def _retire(self) -> None:
-        """Newer code serves."""
+        """Another process serves: with newer code, or because a thread goes on here with a call that is over."""
         self.draining = True
         self._stop_listening()
 
@@ -179,7 +194,27 @@ class _Server(Service):
     def _tick(self) -> None:
         self._loop.call_later(self.sweep_seconds, self._tick)
         self._beat()
+        if self._late or self._late_threads:
+            self._look_after_late()
         self.sweep()
+
+    def _look_after_late(self) -> None:
+        """A call that was ended and goes on all the same, in a thread or because it does not let itself be cancelled, would keep
+        processor time and a place among the threads: the process is replaced."""
+        if self.is_abandoned and self._supervisor is not None and not self.draining:
+            from . import channel
+
+            try:
+                self._supervisor.send(channel.encode(channel.REPLACE, 0))
+            except OSError:
+                pass  # the supervisor has ended; reading tells
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether a thread or a task still runs whose call is over."""
+        self._late = [each for each in self._late if not each.done()]
+        self._late_threads = [each for each in self._late_threads if not each.done()]
+        return bool(self._late or self._late_threads)
 
     def dispatch(self, exchange: Exchange) -> None:
         if len(self.pending) > self.settings.threads + self.settings.queue:
@@ -197,6 +232,8 @@ class _Server(Service):
         else:
             exchange.break_off()
         if task is not None:
+            self._late_threads += self._threads.run_for(task)
+            self._late.append(task)
             task.cancel()
 
     def cancelled(self, exchange: Exchange) -> None:

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-import os
+import time
 
+from .memory import memory_left, return_memory
 from .request_head import MalformedRequest
 
-_ALWAYS = 8 * 1024 * 1024
-_COPIES = 5
-"""A body is held four times over while it goes to the process that it is for; the rest is the Function's."""
-_LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+COPIES = 4
+"""Of each body: the server's, which the process that it is for has replaced by its own when the handler begins; what the
+handler makes of it; and what the handler answers, as text and as bytes."""
+_ALWAYS = 256 * 1024
+"""Of all bodies together: too little to look for."""
+_LARGE = 256 * 1024
+_SECONDS = 0.1
+_QUIET_SECONDS = 10.0
+"""For so long counts what was left when no other request held anything."""
 
 
 class BodyBudget:
     """Of all bodies that have come, in part or whole, and whose requests have not been answered. Without it a few clients
-    could fill the memory: who does is killed, with the requests of all others."""
+    could fill the memory: who does is killed, with the requests of all others. `processes` returns the ids of those that
+    share the limit."""
 
-    def __init__(self) -> None:
+    def __init__(self, processes) -> None:
         self.held = 0
-        self._limit: float | None = None
+        self._processes = processes
+        self._room = self._quiet_room = 0.0
+        self._until = self._quiet_until = 0.0
 
-    def has_room(self) -> bool:
-        if self.held <= _ALWAYS:
+    def has_room(self, coming: int, alone: bool) -> bool:
+        """For so many bytes more than are held."""
+        if self.held + coming <= _ALWAYS:
             return True
-        if self._limit is None:
-            self._limit = max(_ALWAYS, _memory_limit() / _COPIES)
-        return self.held <= self._limit
+        now = time.monotonic()
+        if now > self._until:
+            self._until = now + _SECONDS
+            # Of what is held, one copy at least is among what is in use; with no other request that is all of it.
+            self._room = memory_left(self._processes()) + self.held
+            if alone:
+                self._quiet_room, self._quiet_until = self._room, now + _QUIET_SECONDS
+            elif now < self._quiet_until:
+                self._room = max(self._room, self._quiet_room)
+        return (self.held + coming) * COPIES <= self._room
 
 
 class HeldBody:
@@ -37,28 +54,27 @@ class HeldBody:
         self._budget = budget
         self._count = 0
 
+    def announce(self, count: int) -> None:
+        """So much is to come. Only what has come is held: a client may announce much and send little. Raises
+        `MalformedRequest` when there is no room."""
+        if count >= _LARGE:
+            return_memory()
+        self._check(count)
+
     def add(self, count: int) -> None:
-        """Raises `MalformedRequest` when there is no room."""
+        """So much has come. Raises `MalformedRequest` when there is no room."""
         self._count += count
         self._budget.held += count
-        if not self._budget.has_room():
-            if self._budget.held == self._count:
-                raise MalformedRequest(413, "request body too large for the Function's memory")
-            raise MalformedRequest(503, "the bodies of other requests use up the Function's memory")
+        self._check(0)
 
     def release(self) -> None:
         self._budget.held -= self._count
         self._count = 0
 
-
-def _memory_limit() -> float:
-    """In bytes; infinite if there is none, or if it is unknown."""
-    texts = [os.environ.get("FUNC_MEMORY_LIMIT", "")]
-    for name in _LIMIT_FILES:
-        try:
-            with open(name, encoding="ascii") as file:
-                texts.append(file.read().strip())
-        except OSError:
-            pass  # the other version of cgroups, or none
-    limits = [int(text) for text in texts if text.isdigit()]
-    return min(limits) if limits else float("inf")
+    def _check(self, coming: int) -> None:
+        alone = self._budget.held == self._count
+        if self._budget.has_room(coming, alone):
+            return
+        if alone:
+            raise MalformedRequest(413, "the request body is too large for the memory that the Function has left")
+        raise MalformedRequest(503, "the bodies of other requests use up the Function's memory")

@@ -135,7 +135,7 @@ class CallLoop:
                     self._shared.frames_taken = self._frames_taken
                     if frame[0] == channel.REQUEST and self._shared.closed:
                         # The server may take it for begun, as it is counted; or has given it to a successor by itself.
-                        self._send(encode(channel.DECLINED, frame[1]))
+                        self._send(encode(channel.DECLINED, frame[1], body=frame[4]))
                         continue
                     return frame
                 try:

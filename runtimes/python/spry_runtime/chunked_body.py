@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .body_buffer import BodyBuffer
 from .request_head import HEAD_LIMIT, MalformedRequest
 
 _LINE_LIMIT = 256
@@ -12,7 +13,7 @@ class ChunkedBody:
     """Feed it bytes until `done`; `rest` is then what belongs to the next request."""
 
     def __init__(self, limit: int) -> None:
-        self.body = bytearray()
+        self.body = BodyBuffer()
         self.done = False
         self.rest = b""
         self._limit = limit
@@ -53,7 +54,7 @@ class ChunkedBody:
         if not 0 < len(digits) <= 8 or not _HEX.issuperset(digits):
             raise MalformedRequest(400, "malformed chunk size")
         self._missing = int(digits, 16)
-        if len(self.body) + self._missing > self._limit:
+        if self.body.length + self._missing > self._limit:
             raise MalformedRequest(413, "the request body is larger than its limit (FUNC_BODY_MB_LIMIT)")
         self._state = ChunkedBody._data if self._missing else ChunkedBody._trailer
         return True
@@ -61,7 +62,8 @@ class ChunkedBody:
     def _data(self) -> bool:
         piece = self._buffer[self._at : self._at + self._missing]
         self._at += len(piece)
-        self.body += piece
+        if piece:
+            self.body.append(piece)
         self._missing -= len(piece)
         if self._missing:
             return False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .body_content import UnknownCharset, data_of, is_json, json_of, media_type
+
 STRUCTURED = "application/cloudevents+json"
 BATCH = "application/cloudevents-batch+json"
 _REQUIRED = ("id", "source", "type")
@@ -55,32 +57,29 @@ class ReceivedEvent(dict):
         return {name: value for name, value in self.items() if name != "data"}
 
 
-def media_type(headers: dict[str, str]) -> str:
-    return headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 def read_cloud_event(headers: dict[str, str], body: bytes) -> dict | None:
     """The event's attributes and `data`; None if the request carries no event. Not for batches."""
     if media_type(headers) == STRUCTURED:
-        return _checked(_structured(parse_json(body)))
+        return _checked(_structured(parse_json(body, headers)))
     if "ce-specversion" in headers or "ce-type" in headers and "ce-source" in headers:
         return _checked(_binary(headers, body))
     return None
 
 
-def read_batch(body: bytes) -> list[dict]:
-    events = parse_json(body)
+def read_batch(headers: dict[str, str], body: bytes) -> list[dict]:
+    events = parse_json(body, headers)
     if not isinstance(events, list):
         raise MalformedCloudEvent("a batch is a JSON array of events")
     return [_checked(_structured(event)) for event in events]
 
 
-def parse_json(body: bytes):
-    import json
-
+def parse_json(body: bytes, headers: dict[str, str]):
+    """Raises `MalformedCloudEvent`, and what `json_of` raises for other reasons than that it is not JSON."""
     try:
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
+        return json_of(body, headers)
+    except UnknownCharset:
+        raise
+    except ValueError as error:
         raise MalformedCloudEvent(f"body is not JSON: {error}") from error
 
 
@@ -110,37 +109,23 @@ def _binary(headers: dict[str, str], body: bytes) -> dict:
     }
     if "content-type" in headers:
         attributes["datacontenttype"] = headers["content-type"]
-    attributes["data"] = _data(media_type(headers), headers, body)
+    attributes["data"] = _data(headers, body)
     return attributes
 
 
-def _data(kind: str, headers: dict[str, str], body: bytes):
+def _data(headers: dict[str, str], body: bytes):
+    """Without a type it is JSON, as in structured events, if it is; else the bytes."""
     if not body:
         return None
-    if kind in ("", "application/json") or kind.endswith("+json"):
-        return parse_json(body)
-    if kind.startswith("text/"):
-        return body.decode(charset(headers), "replace")
-    return body
-
-
-def charset(headers: dict[str, str]) -> str:
-    """Of text, if the client's is known; else UTF-8."""
-    _, found, name = headers.get("content-type", "").lower().partition("charset=")
-    if not found:
-        return "utf-8"
-    import codecs
-    from encodings import aliases, normalize_encoding
-
-    # Python remembers each name that it is asked for, also those that there are not; and has codecs that are of no text.
-    name = normalize_encoding(name.partition(";")[0].strip(' "'))
-    if name not in aliases.aliases and name not in aliases.aliases.values():
-        return "utf-8"
+    kind = media_type(headers)
+    if is_json(kind):
+        return parse_json(body, headers)
+    if kind:
+        return data_of(body, headers)
     try:
-        codec = codecs.lookup(name)
-    except LookupError:
-        return "utf-8"
-    return codec.name if codec._is_text_encoding else "utf-8"
+        return json_of(body, headers)
+    except ValueError:
+        return body
 
 
 def _checked(attributes: dict) -> dict:

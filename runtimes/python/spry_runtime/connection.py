@@ -226,6 +226,8 @@ class Connection:
         limit = self._service.body_limit
         if head.content_length > limit:
             raise MalformedRequest(413, "the request body is larger than its limit (FUNC_BODY_MB_LIMIT)")
+        if not head.chunked:
+            self._held.announce(head.content_length)
         self._deadline = time.monotonic() + BODY_SECONDS
         self._buffer = b""
         self._body = ChunkedBody(limit) if head.chunked else SizedBody(head.content_length)
@@ -246,7 +248,7 @@ class Connection:
         if body.done:
             self._buffer = body.rest
             self._body = None
-            self._complete(bytes(body.body))
+            self._complete(body.body.take())
 
     def _complete(self, body: bytes) -> None:
         self._deliver(self._head, body)
@@ -266,6 +268,8 @@ class Connection:
             from .request_log import log_refused
 
             fields = log_refused(self._head, error.reason)
+        elif error.status == 503:
+            fields = b"retry-after: 1\r\n"
         self._transport.write(refusal(error.status, error.reason, fields))
         self._buffer = b""
         self._body = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from . import trace
+from .body_content import data_of, is_json, media_type
 from .cloud_event import (
     BATCH,
     MalformedCloudEvent,
     PublishResponse,
     build_cloud_event,
-    media_type,
     read_batch,
     read_cloud_event,
     send_cloud_event,
@@ -34,8 +34,8 @@ _ATTRIBUTES = {
 class Event:
     """A mapping: `event["data"]`, `event.get("ce-type")`, `"data" in event`; also `event.data`.
 
-    `data` is the CloudEvent's data (for a batch: the list of its events), else the parsed JSON body. A body
-    of another type is in `event["extensions"]["request"].body`.
+    `data` is the CloudEvent's data (for a batch: the list of its events), else what the body says by its content type. A
+    form with files is in `event["extensions"]["request"]`.
     """
 
     def __init__(self, values: dict, publisher: str) -> None:
@@ -111,21 +111,23 @@ class Event:
 
 
 def event_from(request: Request, settings: Settings) -> Event:
-    """Raises `MalformedCloudEvent`; a body that says it is JSON and is not leaves `data` absent, as ever."""
+    """Raises `MalformedCloudEvent`, `UnknownCharset` and `TooLargeInMemory`; a body that says it is JSON and is not leaves `data` absent, as ever."""
     values: dict = {"extensions": {"request": request}}
     headers = request.raw_headers
     kind = media_type(headers)
     if kind == BATCH:
-        values["data"] = read_batch(request.content)
+        values["data"] = read_batch(headers, request.content)
     elif (attributes := read_cloud_event(headers, request.content)) is not None:
         values["data"] = attributes.pop("data")
         values["ce-time"] = None
         for name, value in attributes.items():
             values[_ATTRIBUTES.get(name) or "ce-" + name] = value
-    elif request.content and (kind == "application/json" or kind.endswith("+json")):
+    elif request.content and is_json(kind):
         data = request.parse_json(_MISSING)
         if data is not _MISSING:
             values["data"] = data
+    elif request.content and not kind.startswith("multipart/"):
+        values["data"] = data_of(request.content, headers)
     return Event(values, settings.publisher)
 
 

@@ -194,7 +194,7 @@ def _answer_background_event(function, request: Request) -> Reply:
         values = [attributes["id"], attributes.get("time", ""), attributes["type"], attributes["source"]]
         function(attributes["data"], Context(*values))
         return reply_to("OK", True)
-    event = parse_json(request.content)
+    event = parse_json(request.content, request.raw_headers)
     context = event.get("context", event) if isinstance(event, dict) else None
     if not isinstance(context, dict):
         raise MalformedCloudEvent("the body is not an event: it must be an object with context and data")
@@ -207,7 +207,7 @@ def _answer_typed(function, request: Request) -> Reply:
     kind = _input_types.get(function.__name__)
     if kind is None or not hasattr(kind, "from_dict"):
         raise TypeError(f"{function.__name__}: the type of its argument has no from_dict")
-    value = function(kind.from_dict(parse_json(request.content)))
+    value = function(kind.from_dict(parse_json(request.content, request.raw_headers)))
     if hasattr(value, "to_dict"):
         value = value.to_dict()
     return reply_to("" if value is None else value, True)

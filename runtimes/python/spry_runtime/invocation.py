@@ -6,9 +6,12 @@ import os
 import time
 
 from . import trace
+from .body_content import UnknownCharset
 from .cloud_event import MalformedCloudEvent
 from .event import context_from, event_from
+from .exchange import TEXT
 from .handler import EVENT, WSGI
+from .memory_guard import TooLargeInMemory
 from .reply import Reply, error_reply, reply_to
 from .request import Request
 from .stand_ins import request_variable
@@ -58,8 +61,8 @@ class Invocation:
 
                 value = asyncio.run(_await(value))
             return _begun(reply_to(value, self._settings.new_api))
-        except MalformedCloudEvent as error:
-            return malformed_event(error)
+        except (MalformedCloudEvent, UnknownCharset, TooLargeInMemory) as error:
+            return _unreadable(error, head)
         except BaseException as error:  # noqa: BLE001 - sys.exit() in a handler must not end the server
             return error_reply(error, head)
 
@@ -106,8 +109,15 @@ class Invocation:
             from .pieces import begin_async
 
             return await begin_async(reply)
-        except MalformedCloudEvent as error:
-            return malformed_event(error)
+        except (MalformedCloudEvent, UnknownCharset, TooLargeInMemory) as error:
+            return _unreadable(error, head)
+        except UnknownCharset as error:
+            return _refusal(415, str(error))
+        except TooLargeInMemory as error:
+            from .request_log import log_refused
+
+            fields = log_refused(head, str(error))
+            return _refusal(error.status, str(error), fields + b"retry-after: 1\r\n" if error.status == 503 else fields)
         except Exception as error:  # noqa: BLE001
             return error_reply(error, head)
 
@@ -145,8 +155,24 @@ def _begun(reply: Reply) -> Reply:
     return begin(reply)
 
 
+def _unreadable(error: Exception, head: RequestHead) -> Reply:
+    """A request whose body says nothing that a handler could be called with."""
+    if isinstance(error, MalformedCloudEvent):
+        return malformed_event(error)
+    if isinstance(error, UnknownCharset):
+        return _refusal(415, str(error))
+    from .request_log import log_refused
+
+    fields = log_refused(head, str(error))
+    return _refusal(error.status, str(error), fields + b"retry-after: 1\r\n" if error.status == 503 else fields)
+
+
 def malformed_event(error: MalformedCloudEvent) -> Reply:
-    return Reply(400, b"content-type: text/plain; charset=utf-8\r\n", f"malformed CloudEvent: {error}\n".encode())
+    return _refusal(400, f"malformed CloudEvent: {error}")
+
+
+def _refusal(status: int, why: str, fields: bytes = b"") -> Reply:
+    return Reply(status, TEXT + fields, f"{why}\n".encode())
 
 
 async def _await(value):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from .cloud_event import STRUCTURED, MalformedCloudEvent, media_type
+from .body_content import is_json, media_type, without_mark
+from .cloud_event import STRUCTURED, MalformedCloudEvent
 
 _HEALTH = {"/health/liveness": "alive", "/health/readiness": "ready"}
 
@@ -48,8 +49,11 @@ async def _with_event(handle, scope, receive, send) -> None:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     scope = _Scope(scope)
     if media_type(headers) == STRUCTURED or "ce-type" in headers:
+        body = message["body"]
         try:
-            scope["event"] = from_http_event(HTTPMessage(headers=headers, body=message["body"]))
+            scope["event"] = from_http_event(
+                HTTPMessage(headers=headers, body=without_mark(body) if is_json(media_type(headers)) else body)
+            )
         except Exception as error:  # noqa: BLE001 - of the package: whatever it cannot read
             return await _respond(send, 400, f"malformed CloudEvent: {error}\n")
     messages = iter((message,))

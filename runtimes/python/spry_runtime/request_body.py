@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+from .body_content import UnknownCharset, form_text_of, is_json, json_of, text_of
 from .multi_dict import FirstMultiDict, MultiDict
 from .percent import FORM_FIELDS_LIMIT, parse_pairs
 
@@ -52,11 +53,11 @@ class RequestBody:
         return self.content
 
     def get_data(self, cache: bool = True, as_text: bool = False, parse_form_data: bool = False):
-        return self.content.decode("utf-8", "replace") if as_text else self.content
+        return text_of(self.content, self.raw_headers) if as_text else self.content
 
     @property
     def is_json(self) -> bool:
-        return self.mimetype == "application/json" or self.mimetype.endswith("+json")
+        return is_json(self.mimetype)
 
     @property
     def json(self):
@@ -77,11 +78,11 @@ class RequestBody:
 
     def parse_json(self, default):
         if self._json is _LAZY:
-            import json
-
             try:
-                self._json = json.loads(self.content)
-            except (ValueError, RecursionError):
+                self._json = json_of(self.content, self.raw_headers)
+            except UnknownCharset:
+                raise
+            except ValueError:
                 return default
         return self._json
 
@@ -102,11 +103,13 @@ class RequestBody:
     def _parse_forms(self) -> tuple[MultiDict, MultiDict]:
         if self._forms is None:
             if self.mimetype == "multipart/form-data":
+                from .memory_guard import check_memory
                 from .multipart import parse_multipart
 
+                check_memory(len(self.content), 2 * len(self.content))
                 fields, files = parse_multipart(self.raw_headers["content-type"], self.content, FORM_FIELDS_LIMIT)
             elif self.mimetype in ("application/x-www-form-urlencoded", ""):
-                fields, files = parse_pairs(self.content.decode("utf-8", "replace")), []
+                fields, files = parse_pairs(form_text_of(self.content, self.raw_headers)), []
             else:
                 fields, files = [], []
             self._forms = MultiDict(fields), MultiDict(files)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import _signal as signal
+import os
 import time
 
 from . import channel
 from .log import log
+from .memory import has_room_for_another
 from .reactor import READ, Reactor
 from .worker_process import RECEIVE_BYTES, WorkerProcess
 
@@ -14,13 +16,15 @@ _TICK_SECONDS = 1.0
 _STACK_SECONDS = 1.0
 """For a blocked process to write its stacks, on a machine that has much else to do."""
 _LOAD_ATTEMPTS = 5
+_BLOCKED_SECONDS = 30.0
+"""A longer time limit is for calls that let others go on."""
 
 
 class ServerKeeper:
     """The socket stays open here meanwhile, so clients that come during a replacement wait in its backlog."""
 
     def __init__(self, settings, _metrics, reactor: Reactor, listening, first: WorkerProcess, spawn) -> None:
-        self._settings = settings
+        self._blocked_seconds = settings.timeout if settings.inspect else min(settings.timeout, _BLOCKED_SECONDS)
         self._reactor = reactor
         self._listening = listening
         self._spawn = spawn
@@ -68,18 +72,34 @@ class ServerKeeper:
             self._reactor.forget(coming.channel.fileno())
             coming.end(patience=0.0)
 
+    def _replace_running(self, server: WorkerProcess) -> None:
+        """It serves on until the other one does, if there is memory for both."""
+        if server is not self._server or self._coming is not None or self._terminating:
+            return
+        if not server.retiring:
+            server.retiring = True
+            log("a thread goes on with a call that is over, replacing the process")
+            server.signal(signal.SIGUSR2)  # it writes its stacks to stderr
+        if has_room_for_another(server.pid, [os.getpid(), server.pid]):
+            self.reload()
+        else:
+            server.signal(signal.SIGHUP)
+
     def _take_over(self, server: WorkerProcess) -> None:
         former, self._server, self._coming = self._server, server, None
         self._loaded = True
-        log("reloaded")
+        if not former.retiring:
+            log("reloaded")
         if not former.ended:
             self._retired.add(former)
             former.signal(signal.SIGHUP)  # it accepts no more, and ends when it has answered what it has
 
     def _not_loaded(self, server: WorkerProcess) -> None:
+        self._coming = None
+        if self._server.retiring:
+            return log("the process that was to replace it cannot be loaded; the former one keeps serving")
         from .hot_reload import error_line
 
-        self._coming = None
         log("the new code cannot be loaded; the previous version keeps serving")
         try:
             self._server.channel.send(error_line(server.load_error or "the new code ended its process"))
@@ -101,6 +121,9 @@ class ServerKeeper:
             while (frame := server.frames.next()) is not None:
                 if frame[0] == channel.NOT_LOADED:
                     server.load_error = frame[4].decode()
+                    continue
+                if frame[0] == channel.REPLACE:
+                    self._replace_running(server)
                     continue
                 if server is self._coming:
                     self._take_over(server)
@@ -125,7 +148,8 @@ class ServerKeeper:
             return self._not_loaded(server)
         if self._terminating:
             return self._reactor.stop()
-        log(f"server process ended (exit code {code}), replacing it")
+        if not server.retiring or code:
+            log(f"server process ended (exit code {code}), replacing it")
         if not self._loaded:
             self._failed_loads += 1
         if self._failed_loads >= _LOAD_ATTEMPTS:
@@ -147,8 +171,9 @@ class ServerKeeper:
         if beat != self._beat or not self._loaded or self._server.ended:
             self._beat = beat
             self._beat_at = time.monotonic()
-        elif time.monotonic() - self._beat_at > self._settings.timeout + _TICK_SECONDS:
-            log(f"the event loop has been blocked for FUNC_TIMEOUT ({self._settings.timeout:g} s), replacing the process")
+        elif time.monotonic() - self._beat_at > self._blocked_seconds + _TICK_SECONDS:
+            limit = "FUNC_TIMEOUT" if self._blocked_seconds < _BLOCKED_SECONDS else "the limit"
+            log(f"the event loop has been blocked for {limit} ({self._blocked_seconds:g} s), replacing the process")
             server = self._server
             server.signal(signal.SIGUSR2)  # it writes its stacks to stderr
             self._beat_at = time.monotonic() + _STACK_SECONDS

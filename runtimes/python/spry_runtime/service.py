@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
@@ -26,7 +27,7 @@ class Service:
         self.settings = settings
         self.metrics = metrics
         self.body_limit = settings.body_limit
-        self.bodies = BodyBudget()
+        self.bodies = BodyBudget(self.processes)
         self.connections: set[Connection] = set()
         self.draining = False
         self.has_routes = False
@@ -45,6 +46,10 @@ class Service:
 
     def cancelled(self, exchange: Exchange) -> None:
         """The client has disconnected."""
+
+    def processes(self) -> list[int]:
+        """Those that share the limit of memory."""
+        return [os.getpid(), os.getppid()]
 
     @property
     def healthy(self) -> bool:

@@ -5,11 +5,12 @@ A worker that dies takes only the calls that it has begun with it; what it had n
 
 from __future__ import annotations
 
+import os
 import time
 from _collections import deque
 
 from . import channel
-from .channel import encode
+from .channel import begin_frame, encode
 from .connection import Connection
 from .exchange import ERROR_BODY, TEXT, Exchange
 from .log import log
@@ -20,6 +21,7 @@ from .worker_pool import PROMOTE_SECONDS, WorkerPool
 from .worker_process import WorkerProcess
 
 _STOP_SECONDS = 10.0
+_LARGE = 64 * 1024
 
 
 class SyncServer(Service):
@@ -49,6 +51,9 @@ class SyncServer(Service):
         self.draining = True
         self._reactor.call_later(self.settings.shutdown_delay, self._stop_listening)
 
+    def processes(self) -> list[int]:
+        return [os.getpid(), *self._pool.processes()]
+
     def children_changed(self) -> None:
         self._pool.children_changed()
 
@@ -74,7 +79,7 @@ class SyncServer(Service):
 
     @property
     def healthy(self) -> bool:
-        return self._pool.current is not None
+        return self._pool.serves
 
     # Calls.
 
@@ -92,13 +97,31 @@ class SyncServer(Service):
         worker.outstanding[exchange_id] = exchange
         peer = exchange.peer.encode()
         exchange.state = _Call(worker, exchange_id, worker.frames_sent + 1)
-        self._pool.write(
-            worker, encode(channel.REQUEST, exchange_id, len(peer), peer + exchange.head.raw, exchange.body)
-        )
+        head, body = peer + exchange.head.raw, exchange.body
+        if body:
+            worker.shared.held = self.bodies.held
+        if len(body) < _LARGE:
+            self._pool.write(worker, encode(channel.REQUEST, exchange_id, len(peer), head, body))
+        else:
+            self._pool.write(worker, begin_frame(channel.REQUEST, exchange_id, len(peer), head, len(body)), body)
+            worker.large.append(exchange)
         if self._typical_seconds > PROMOTE_SECONDS and len(worker.outstanding) > 1:
             worker.promote(1)
         if not worker.watched:
             self._pool.watch_readers(worker)
+
+    def taken(self, worker: WorkerProcess, count: int) -> None:
+        """So many frames are the worker's now: the bodies in them need no other copy."""
+        if worker.large:
+            rest = []
+            for exchange in worker.large:
+                if exchange.state is None or exchange.state.worker is not worker:
+                    continue
+                if exchange.state.frame > count:
+                    rest.append(exchange)
+                else:
+                    exchange.body = b""
+            worker.large = rest
 
     def heard(
         self, worker: WorkerProcess, kind: int, exchange_id: int, number: int, head: bytes, body: bytes, seconds: float
@@ -121,7 +144,7 @@ class SyncServer(Service):
             if not exchange.paused:
                 self._credit(worker, exchange_id, exchange)
         elif kind == channel.DECLINED:
-            self._take_back(worker, exchange_id, exchange)
+            self._take_back(worker, exchange_id, exchange, body)
         else:
             exchange.finish() if kind == channel.END else exchange.break_off()
             self._finish(worker, exchange_id, exchange, exchange.state.status, seconds, kind == channel.BROKEN)
@@ -138,9 +161,10 @@ class SyncServer(Service):
         if self._waiting:
             self._send_waiting()
 
-    def _take_back(self, worker: WorkerProcess, exchange_id: int, exchange: Exchange) -> None:
+    def _take_back(self, worker: WorkerProcess, exchange_id: int, exchange: Exchange, body: bytes) -> None:
         del worker.outstanding[exchange_id]
         exchange.state = None
+        exchange.body = body
         self._waiting.appendleft(exchange)
         self._pool.end_if_done(worker)
         self._send_waiting()

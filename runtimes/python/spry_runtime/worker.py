@@ -39,6 +39,9 @@ def run_worker(
         # The server reports readiness while the rest is imported here.
         from .call_loop import CallLoop
         from .invocation import Invocation
+        from .memory_guard import reserve_for
+
+        reserve_for(lambda: shared.held)
 
         code = CallLoop(server, promotions, shared, Invocation(settings, handler), settings.threads).run()
         try:

@@ -13,6 +13,7 @@ import time
 from . import channel
 from .exchange import add_to_answers
 from .log import log
+from .memory import has_room_for_another
 from .reactor import READ, WRITE, Reactor
 from .worker_process import RECEIVE_BYTES, WorkerProcess, describe_exit
 
@@ -26,6 +27,8 @@ _STALL_SECONDS = 5.0
 _STACK_SECONDS = 2.0
 """For a process that is to end to write its stacks, on a machine that has much else to do."""
 _LOAD_ATTEMPTS = 5
+_BUFFERS = 512
+"""Of one system call, which takes up to 1024."""
 
 
 class WorkerPool:
@@ -42,11 +45,13 @@ class WorkerPool:
         self._retiring: set[WorkerProcess] = set()
         self._failed_loads = 0
         self._reloading = False
+        self._closing = False
         self.exit_code = 0
         self._watch(first)
 
     def close(self, patience: float) -> None:
         """Ends them all; the current one may take so many seconds for what the Function does at its end."""
+        self._closing = True
         for worker in (self._coming, *self._retiring):
             if worker is not None:
                 self._end(worker)
@@ -63,25 +68,42 @@ class WorkerPool:
                 if not worker.ended:
                     self._died(worker)
 
+    @property
+    def serves(self) -> bool:
+        """Also while new calls wait for a worker that is to take the place of one that still has some."""
+        return self.current is not None or bool(self._retiring)
+
+    def processes(self) -> list[int]:
+        return [worker.pid for worker in (self.current, self._coming, *self._retiring) if worker is not None]
+
     # What is said to them, and what they say.
 
-    def write(self, worker: WorkerProcess, frame: bytes) -> None:
-        """Frames of one round of the loop leave in one system call."""
+    def write(self, worker: WorkerProcess, frame: bytes, body: bytes = b"") -> None:
+        """Frames of one round of the loop leave in one system call. `body` is the rest of a frame, where it is large."""
         worker.frames_sent += 1
         if not worker.outgoing:
             self._reactor.flush.append(lambda: self._flush(worker))
-        worker.outgoing += frame
+        worker.outgoing.append(frame)
+        if body:
+            worker.outgoing.append(memoryview(body))
 
     def _flush(self, worker: WorkerProcess) -> None:
         if not worker.outgoing or worker.ended:
             return
+        outgoing = worker.outgoing
         try:
-            sent = worker.channel.send(worker.outgoing)
+            sent = worker.channel.send(outgoing[0]) if len(outgoing) == 1 else worker.channel.sendmsg(outgoing[:_BUFFERS])
         except (BlockingIOError, InterruptedError):
             sent = 0
         except OSError:
             return  # it has died; reading tells
-        del worker.outgoing[:sent]
+        count = 0
+        while count < len(outgoing) and sent >= len(outgoing[count]):
+            sent -= len(outgoing[count])
+            count += 1
+        del outgoing[:count]
+        if sent:
+            outgoing[0] = memoryview(outgoing[0])[sent:]
         events = READ | WRITE if worker.outgoing else READ
         if events != worker.events:
             worker.events = events
@@ -100,6 +122,7 @@ class WorkerPool:
             if worker.ended:
                 return
             taken = worker.shared.frames_taken
+            self._server.taken(worker, taken)
             stuck = worker.shared.busy and taken == taken_before
             if stuck:
                 worker.promote(max(1, worker.frames_sent - taken))
@@ -148,10 +171,17 @@ class WorkerPool:
             self._server.metrics.replaced_workers += 1
             worker.signal(signal.SIGUSR2)  # it writes its stacks to stderr
             worker.ends_after = time.monotonic() + _STACK_SECONDS
-        if worker is self.current:
-            if self._coming is None:
-                self._start_worker()
+        if worker is not self.current:
+            return self.end_if_done(worker)
+        if self._coming is not None:
+            return
+        if has_room_for_another(worker.pid, self._server.processes()):
+            self._start_worker()
         else:
+            # There is no memory for both: new calls wait until it has ended.
+            self.current = None
+            worker.shared.closed = True
+            self._server.succeeded(worker)
             self.end_if_done(worker)
 
     def relieve_stalled(self, timeout: float, seconds: float) -> None:
@@ -251,4 +281,7 @@ class WorkerPool:
         if worker.ended:
             return 0
         self._reactor.forget(worker.channel.fileno())
-        return worker.end(patience)
+        code = worker.end(patience)
+        if self.current is None and self._coming is None and not self._closing:
+            self._start_worker()
+        return code

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _COUNT = struct.Struct("<Q")
 _COUNT_AT = 8
+_HELD_AT = 16
 _PORT = struct.Struct("<H")
 _PORT_AT = 2
 
@@ -67,6 +68,15 @@ class SharedState:
     def frames_taken(self, count: int) -> None:
         _COUNT.pack_into(self._memory, _COUNT_AT, count)
 
+    @property
+    def held(self) -> int:
+        """How many bytes the bodies of all requests have, as of the last that the worker was given."""
+        return _COUNT.unpack_from(self._memory, _HELD_AT)[0]
+
+    @held.setter
+    def held(self, count: int) -> None:
+        _COUNT.pack_into(self._memory, _HELD_AT, count)
+
 
 class WorkerProcess:
     """The handle of a forked process. `outstanding` are the exchanges it has been given, by id."""
@@ -78,7 +88,9 @@ class WorkerProcess:
         self.outstanding: dict[int, Exchange] = {}
         self.frames = FrameBuffer()
         self.frames_sent = 0
-        self.outgoing = bytearray()
+        self.outgoing: list[bytes | memoryview] = []
+        self.large: list[Exchange] = []
+        """Those with bodies of which it has no copy yet."""
         self.events = READ
         self.watched = False
         self.retiring = False

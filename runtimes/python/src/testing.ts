@@ -89,17 +89,19 @@ export class PythonRuntime {
     this.ready.catch(() => undefined);
   }
 
-  /** Starts it with this `handler.py` (or several files); resolves at once. */
+  /** Starts it with this `handler.py` (or several files), by a command with this prefix; resolves at once. */
   static async launch(
     source: string | Record<string, string>,
     env: Record<string, string> = {},
+    prefix: readonly string[] = [],
   ): Promise<PythonRuntime> {
     const directory = mkdtempSync(path.join(tmpdir(), "spry-python-"));
     const files = typeof source === "string" ? { "handler.py": source } : source;
     for (const [name, text] of Object.entries(files))
       writeFileSync(path.join(directory, name), text);
     const port = await freePort();
-    const child = spawn("python3", [entry], {
+    const [command = "python3", ...more] = [...prefix, "python3", entry];
+    const child = spawn(command, more, {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
       env: {
         PATH: process.env["PATH"] ?? "",
@@ -123,8 +125,9 @@ export class PythonRuntime {
   static async start(
     source: string | Record<string, string>,
     env: Record<string, string> = {},
+    prefix: readonly string[] = [],
   ): Promise<PythonRuntime> {
-    const runtime = await PythonRuntime.launch(source, env);
+    const runtime = await PythonRuntime.launch(source, env, prefix);
     await runtime.ready;
     return runtime;
   }

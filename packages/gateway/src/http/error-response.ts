@@ -189,8 +189,23 @@ export const backendHeadTooLarge = (name: string, limit: number): ErrorResponse 
 export const backendFailed = (name: string): ErrorResponse => ({
   status: 502,
   reason: "UpstreamFailed",
-  message: `${name} closed the connection before it responded; it may have handled the request`,
+  message:
+    `${name} closed the connection before it responded; it may have handled the request ` +
+    `(as when the process ended while it had the request)`,
 });
+
+/** The Pod has failed a request, and there is no other: why it ended says more than that there is none. */
+export function backendEnded(
+  name: string,
+  { message, localMessage }: ErrorResponse,
+): ErrorResponse {
+  const failed = backendFailed(name);
+  return {
+    ...failed,
+    message: `${failed.message}. ${message}`,
+    localMessage: `${failed.message}. ${localMessage ?? message}`,
+  };
+}
 
 export const backendUnreachable = (name: string): ErrorResponse => ({
   status: 502,

@@ -16,6 +16,7 @@ import { isBroken, mayRetry } from "../attempt/retry.ts";
 import { logFailure } from "../http/access-log.ts";
 import { hasBody } from "../http/client-side.ts";
 import {
+  backendEnded,
   backendTimeout,
   bodyStalled,
   bodyTooLarge,
@@ -35,6 +36,15 @@ import { collectBody, maxReplayableBytes, RequestBody } from "./request-body.ts"
 
 /** For failures other than a broken connection. */
 const none = { earlier: 0, pauseMs: 0 };
+/**
+ * A process that ends after so long with a request was ended for a reason, such as that it blocked, and for so long that is waited for.
+ * One that ends at once is what its caller learns at once.
+ */
+const longMs = 2_000;
+const diagnosisMs = 2_000;
+const diagnosisPauseMs = 100;
+/** What a Function without conditions that say more answers with. */
+const noReason = "NoReadyEndpoint";
 /** For the way to a gateway that admits, and back. */
 const peerGraceMs = 2_000;
 
@@ -53,6 +63,10 @@ export class Exchange implements ResponseReceiver {
   #bodyBytes = 0;
   #attempt: Attempt | undefined;
   readonly #breaks = new Breaks();
+  /** A Pod has had the request, and has ended it. */
+  #hasBroken = false;
+  /** When it was sent to a Pod first. */
+  #sentAt: number | undefined;
   #isTunnel = false;
   #isOver = false;
   #cancelLimit = () => {};
@@ -139,8 +153,14 @@ export class Exchange implements ResponseReceiver {
 
   /** Whether the outcome ends the request. */
   #refuse(outcome: Outcome): boolean {
-    if (outcome && outcome !== "handled") this.#respond(outcome);
+    if (outcome && outcome !== "handled") this.#respond(this.#afterBreak(outcome));
     return outcome !== undefined;
+  }
+
+  /** That no Pod is ready now is not why a request failed that one has had. */
+  #afterBreak(outcome: ErrorResponse): ErrorResponse {
+    const isAbsence = outcome.status === 503 && this.#hasBroken;
+    return isAbsence ? backendEnded(this.#destination.policy.name, outcome) : outcome;
   }
 
   #send(backend: Backend): void {
@@ -188,6 +208,11 @@ export class Exchange implements ResponseReceiver {
   #limits({ isPeer }: Backend): AttemptLimits | undefined {
     const { limits, maxWaitMs = 0 } = this.#destination.policy;
     if (isPeer) return { startMs: maxWaitMs + (limits?.startMs ?? 0) + peerGraceMs };
+    // A request that is sent again has what is left of its time.
+    const now = this.#deps.clock.now();
+    const passedMs = now - (this.#sentAt ??= now);
+    if (limits?.startMs !== undefined && passedMs > 0)
+      return { ...limits, startMs: Math.max(1, limits.startMs - passedMs) };
     const startMs = this.#passage.exposed?.rule?.timeoutMs;
     return limits ?? (startMs === undefined ? undefined : { startMs });
   }
@@ -238,7 +263,24 @@ export class Exchange implements ResponseReceiver {
     }
     const { name } = this.#destination.policy;
     logFailure(this.#deps, this.#passage, name, failure, this.#attempt?.backend.address);
-    this.#respond(failureResponse(failure, name, this.#deps.settings));
+    const response = failureResponse(failure, name, this.#deps.settings);
+    if (!isBroken(failure) || failure.hasResponded || failure.sinceSentMs < longMs)
+      return this.#respond(response);
+    this.#diagnose().then(
+      (absence) => this.#respond(absence ? backendEnded(name, absence) : response),
+      () => this.#reply.breakOff(),
+    );
+  }
+
+  /** Why its only Pod has ended; undefined if that is not known soon, or there are others. */
+  async #diagnose(): Promise<ErrorResponse | undefined> {
+    const { clock } = this.#deps;
+    for (const end = clock.now() + diagnosisMs; clock.now() < end && !this.#isOver;) {
+      const { otherwise } = this.#destination.policy.absence();
+      if (otherwise.reason !== noReason) return otherwise;
+      await sleep(clock, diagnosisPauseMs);
+    }
+    return undefined;
   }
 
   /** It does not admit any more, or not yet: the request has not been handled. */
@@ -256,6 +298,7 @@ export class Exchange implements ResponseReceiver {
   }
 
   #noteBreak({ address }: Backend): ReturnType<Breaks["note"]> {
+    this.#hasBroken = true;
     const { requestId: id, path, request } = this.#passage;
     this.#deps.broken.note(address, { id, method: request.method ?? "GET", path });
     return this.#breaks.note(address, this.#deps.clock.elapsed());

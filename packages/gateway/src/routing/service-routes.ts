@@ -12,6 +12,7 @@ import {
   type Destination,
   type DestinationPolicy,
 } from "../activation/destination.ts";
+import { type AttemptLimits } from "../attempt/attempt.ts";
 import { explain } from "../activation/explanation.ts";
 import { notReady } from "../http/error-response.ts";
 import { addressesOf, serviceOfSlice } from "./endpoints.ts";
@@ -37,6 +38,21 @@ interface ServiceRoute extends Route {
 /** How long a request waits for a Pod that was lost, and tries others after one has refused a connection. */
 const patienceMs = 1_000;
 const servicePort = 80;
+/**
+ * A runtime that can answers 408 itself, at the limit; so much later the gateway does. A process that is blocked is ended later still
+ * (runtime-contract.md 6.4).
+ */
+const lateness = { share: 0.15, minMs: 500, maxMs: 1_500 };
+
+/** Undefined where the Function says nothing about its time: the gateway's own limit is above the runtimes' own. */
+function limitsOf(fn: Function | undefined): AttemptLimits | undefined {
+  const variable = fn?.spec.env?.findLast(({ name }) => name === "FUNC_TIMEOUT");
+  const seconds = fn?.spec.timeoutSeconds ?? Number(variable?.value);
+  if (!(seconds > 0)) return undefined;
+  const { share, minMs, maxMs } = lateness;
+  const ms = seconds * 1000;
+  return { startMs: ms + Math.min(Math.max(ms * share, minMs), maxMs) };
+}
 
 /** The way of serving without Knative: from a Function's Service to the Pods of its EndpointSlices. */
 export class ServiceRoutes {
@@ -93,10 +109,14 @@ export class ServiceRoutes {
   }
 
   #create(key: ObjectKey): Route {
+    const { functions } = this.#sources;
     const destination = this.#options.createDestination(key, {
       name: `Function ${key}`,
       concurrency: undefined,
       unreachablePatienceMs: patienceMs,
+      get limits() {
+        return limitsOf(functions.get(key));
+      },
       absence: () => this.#absence(key),
     });
     const isClusterLocal = () => this.#isClusterLocal(key);

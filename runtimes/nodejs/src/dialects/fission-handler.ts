@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
+import { readText } from "../request-body.ts";
 
 /**
  * `(context)` and `(context, callback)` of Fission. It answers by `{ status, body, headers }`, or by
@@ -31,7 +32,8 @@ class Context {
   }
 
   toString(): string {
-    return this.request.rawBody?.toString() ?? "";
+    const { rawBody } = this.request;
+    return rawBody ? readText(rawBody, this.request) : "";
   }
 }
 

@@ -5,6 +5,7 @@ import { type FunctionResponse } from "../function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
 import { stream } from "./lambda-streaming.ts";
 import { essenceOf } from "../media-type.ts";
+import { readText } from "../request-body.ts";
 import { type Settings } from "../settings.ts";
 
 /**
@@ -113,13 +114,15 @@ function joined(query: URLSearchParams): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, query.getAll(name).join(",")]));
 }
 
-function bodyOf({ rawBody, headers }: FunctionRequest) {
+function bodyOf(request: FunctionRequest) {
+  const { rawBody, headers } = request;
   if (!rawBody) return { body: undefined, isBase64Encoded: false };
   const essence = essenceOf(headers["content-type"]);
   const isText = /^text\/|json$|xml$|javascript$|^application\/x-www-form-urlencoded$/.test(
     essence,
   );
-  return { body: rawBody.toString(isText ? "utf8" : "base64"), isBase64Encoded: !isText };
+  const body = isText ? readText(rawBody, request) : rawBody.toString("base64");
+  return { body, isBase64Encoded: !isText };
 }
 
 type Callback = (error: unknown, value?: unknown) => void;

@@ -1,6 +1,7 @@
 import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
+import { readText } from "../request-body.ts";
 
 /**
  * `(event, context, callback)` of OpenFaaS' templates for Node.js. It answers by what it returns, or by
@@ -33,7 +34,7 @@ function eventOf(request: FunctionRequest, isRaw: boolean) {
   const { "content-type": type = "text/plain" } = request.headers;
   const headers = { ...request.headers, "content-type": type };
   const isTyped = "content-type" in request.headers;
-  const body = isRaw ? rawBody : isTyped ? request.body : rawBody?.toString();
+  const body = isRaw ? rawBody : isTyped ? request.body : rawBody && readText(rawBody, request);
   return { body, headers, method, query, path };
 }
 

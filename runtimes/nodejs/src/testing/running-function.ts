@@ -26,12 +26,13 @@ export interface RunningFunction {
 
 type Files = Record<string, string>;
 
-/** Starts the runtime and waits until it is ready. */
+/** Starts the runtime, by a command with this prefix, and waits until it is ready. */
 export async function startFunction(
   files: Files | string,
   env: Record<string, string> = {},
+  prefix: string[] = [],
 ): Promise<RunningFunction> {
-  const started = await spawnFunction(files, env);
+  const started = await spawnFunction(files, env, prefix);
   const ready = started.process.stdio[3] as Readable;
   const line = await Promise.race([
     once(ready, "data").then(String),
@@ -154,6 +155,8 @@ export async function send(
   });
   outgoing.end(options.body);
   const [answer] = (await once(outgoing, "response")) as [IncomingMessage];
+  // It has its answer: the rest of a body that was refused may find the connection closed.
+  outgoing.on("error", () => undefined);
   const chunks: Buffer[] = [];
   for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
   const bytes = Buffer.concat(chunks);

@@ -1,5 +1,7 @@
 import { Readable } from "node:stream";
+import { heldBodyOf } from "../body-budget.ts";
 import { type FunctionRequest } from "../function-request.ts";
+import { jsonSize, textSize } from "../json-size.ts";
 import { hasBody, limited, readBody } from "../request-body.ts";
 import { delegateTo } from "./delegate.ts";
 
@@ -94,11 +96,18 @@ export class Request {
   }
 
   async text(): Promise<string> {
-    return new TextDecoder().decode(await this.#read());
+    return await this.#decoded(textSize, (text) => text);
   }
 
   async json(): Promise<unknown> {
-    return JSON.parse(await this.text());
+    return await this.#decoded(jsonSize, (text) => JSON.parse(text) as unknown);
+  }
+
+  /** As the web does: always as UTF-8, without a byte order mark. */
+  async #decoded<T>(size: typeof textSize, make: (text: string) => T): Promise<T> {
+    const bytes = await this.#read();
+    const decode = () => make(new TextDecoder().decode(bytes));
+    return this.#incoming ? heldBodyOf(this.#incoming.request).made(bytes, size, decode) : decode();
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
