@@ -1,3 +1,5 @@
+import { parseJson } from "../json.ts";
+
 /**
  * A set of fields of an object, the way `metadata.managedFields` writes them ("FieldsV1"): a tree
  * whose edges are path elements: `f:<field>`, `k:<keys of a list item as JSON>`, `v:<value of a set>`.
@@ -132,7 +134,7 @@ export function elementText(element: string): string {
   if (element.startsWith("f:")) return `.${rest}`;
   if (element.startsWith("v:")) return `[=${rest}]`;
   if (element.startsWith("i:")) return `[${rest}]`;
-  const keys = Object.entries(JSON.parse(rest) as Record<string, unknown>);
+  const keys = Object.entries(parseJson(rest) as Record<string, unknown>);
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(",")}]`;
 }
 

@@ -4,6 +4,7 @@ import { type Schema } from "../schema/schema.ts";
 import { compare } from "./comparison.ts";
 import { difference, type FieldSet, union } from "./field-set.ts";
 import { fieldsOf } from "./typed-value.ts";
+import { parseJson } from "../json.ts";
 
 /** Where `kubectl apply` without `--server-side` keeps what it applied, as JSON. */
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";
@@ -24,7 +25,7 @@ export function fieldsLastApplied(
   const text = live.metadata.annotations?.[annotation];
   if (!text) return {};
   try {
-    const applied = JSON.parse(text) as UnknownObject;
+    const applied = parseJson(text) as UnknownObject;
     if (applied.apiVersion !== apiVersion) return {};
     const { added, modified, removed } = compare(applied, live, schema);
     return difference(fieldsOf(applied, schema, ""), union(union(added, modified), removed));

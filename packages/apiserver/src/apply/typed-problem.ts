@@ -1,6 +1,7 @@
 import { fieldSchema, isNamedField, itemSchema, type Schema } from "../schema/schema.ts";
 import { elementText } from "./field-set.ts";
 import { elementOf } from "./typed-value.ts";
+import { isNumber } from "../json.ts";
 
 /**
  * Why an applied value does not fit its schema, in the words of structured-merge-diff
@@ -36,9 +37,7 @@ function problemsOf(value: unknown, schema: Schema, path: string): string[] {
       return typeof value === "boolean" ? [] : expected(`boolean, got ${plain(value)}`);
     case "integer":
     case "number":
-      return typeof value === "number"
-        ? []
-        : expected(`numeric (int or float), got ${goTypeOf(value)}`);
+      return isNumber(value) ? [] : expected(`numeric (int or float), got ${goTypeOf(value)}`);
   }
   return [];
 }

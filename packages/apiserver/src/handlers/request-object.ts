@@ -51,15 +51,18 @@ function notText(object: UnknownObject, field: "kind" | "apiVersion"): [string, 
 }
 
 /** What is said of a body that is not recognised as an object of any kind. */
-function unrecognized({ kind }: ResourceType): Wording {
+function unrecognized({ kind, version }: ResourceType): Wording {
   return (problem, text) => {
-    const reported = problem.startsWith("yaml")
+    if (oversized.test(problem))
+      return `${kind} in version "${version}" cannot be handled as a ${kind}: ${problem}`;
+    const reported = /^(?:yaml|json: unsupported value)/.test(problem)
       ? problem
       : `couldn't get version/kind; json parse error: ${problem}`;
     return `the object provided is unrecognized (must be of type ${kind}): ${reported} (${summaryOf(text)})`;
   };
 }
 
+const oversized = /^json: cannot unmarshal number \S+ into Go value of type float64$/;
 const maxSummary = 30;
 
 function summaryOf(text: string): string {

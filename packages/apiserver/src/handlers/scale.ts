@@ -10,6 +10,7 @@ import { FieldErrors } from "../field-errors.ts";
 import { type ScalePaths } from "../resources/custom-version.ts";
 import { groupVersionOf, type ResourceType } from "../resources/resource-type.ts";
 import { compilePath } from "../table/json-path.ts";
+import { isNumber } from "../json.ts";
 
 const builtinPaths: ScalePaths = {
   specReplicasPath: ".spec.replicas",
@@ -97,7 +98,7 @@ function pathsOf(type: ResourceType): ScalePaths {
 
 function numberAt(object: UnknownObject, path: string): number {
   const [value] = compilePath(path)(object);
-  return typeof value === "number" ? value : 0;
+  return isNumber(value) ? Number(value) : 0;
 }
 
 function selectorText(type: ResourceType, object: UnknownObject): string | undefined {

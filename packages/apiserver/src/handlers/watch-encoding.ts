@@ -1,4 +1,5 @@
 import { encodeWatchEvent, protobufStreamType, type TypedObject } from "../protobuf/protobuf.ts";
+import { parseJson } from "../json.ts";
 
 /** How the events of a watch are written one after the other. */
 export interface WatchEncoding {
@@ -18,5 +19,5 @@ export const jsonEvents: WatchEncoding = {
 /** A message of protobuf each, with its length before it. */
 export const protobufEvents: WatchEncoding = {
   contentType: protobufStreamType,
-  event: (type, object) => encodeWatchEvent(type, JSON.parse(object) as TypedObject),
+  event: (type, object) => encodeWatchEvent(type, parseJson(object) as TypedObject),
 };

@@ -1,4 +1,3 @@
-import { dump } from "js-yaml";
 import { encodeList } from "../protobuf/list.ts";
 import {
   encodeProtobuf,
@@ -12,7 +11,9 @@ import { acceptedParts, yamlMediaType } from "./negotiation.ts";
 import { MadeBody } from "./made-body.ts";
 import { PieceSource } from "./piece-source.ts";
 import { TextSource } from "./text-source.ts";
-import { yamlOfList, yamlOptions } from "./yaml-list.ts";
+import { dumpYaml } from "./yaml.ts";
+import { yamlOfList } from "./yaml-list.ts";
+import { parseJson } from "../json.ts";
 
 const jsonType = "application/json";
 
@@ -38,8 +39,8 @@ export async function inPreferredEncoding(
     return written(new MadeBody(new PieceSource(pieces), length));
   }
   if (typeof body !== "string") return response;
-  const object = JSON.parse(body) as TypedObject;
-  if (preferred === yamlMediaType) return written(dump(object, yamlOptions));
+  const object = parseJson(body) as TypedObject;
+  if (preferred === yamlMediaType) return written(dumpYaml(object));
   return hasProtobuf(object) ? written(encodeProtobuf(object)) : response;
 }
 

@@ -1,11 +1,12 @@
 import { StatusError } from "@spry/kube";
-import { load, JSON_SCHEMA } from "js-yaml";
 import { badRequest } from "../errors.ts";
+import { oversizedIn, parseJson } from "../json.ts";
 import { scanJson } from "./json-scanner.ts";
 import { type HttpRequest } from "./message.ts";
 import { mediaTypeOf } from "./negotiation.ts";
 import { isLarge, turn } from "../turns.ts";
 import { decodeProtobuf, protobufMediaType } from "../protobuf/protobuf.ts";
+import { loadYaml } from "./yaml.ts";
 
 /** As etcd-backed API servers: 3 MiB of body. */
 export const maxBodyBytes = 3 * 1024 * 1024;
@@ -86,12 +87,17 @@ export function parseDocument(
   const yaml = mediaType.endsWith("yaml") && !text.trimStart().startsWith("{");
   let value: unknown;
   try {
-    value = yaml ? loadYaml(text) : JSON.parse(text);
+    value = yaml ? loadYaml(text) : parseJson(text);
   } catch (cause) {
     const problem = yaml ? yamlProblem(cause) : scanJson(text).problem;
     throw badRequest(wording(problem ?? String(cause), text), { cause });
   }
-  checkShape(value);
+  checkShape(value, (found) => {
+    const problem = yaml
+      ? `json: unsupported value: ${found > 0 ? "+Inf" : found < 0 ? "-Inf" : "NaN"}`
+      : `json: cannot unmarshal number ${oversizedIn(text)} into Go value of type float64`;
+    return badRequest(wording(problem, text));
+  });
   return value;
 }
 
@@ -122,16 +128,21 @@ function yamlProblem(cause: unknown): string {
   return `yaml: line ${(mark?.line ?? 0) + 1}: ${explanation}`;
 }
 
-function loadYaml(text: string): unknown {
-  return load(text, { schema: JSON_SCHEMA });
-}
-
-/** Throws a `StatusError` 400 for a value of more depth, or more values, than a body may have; 413 for one of too many fields. */
-export function checkShape(root: unknown): void {
+/**
+ * Throws a `StatusError` 400 for a value of more depth, or more values, than a body may have, or `oversized` for a number that is
+ * not finite; 413 for one of too many fields.
+ */
+export function checkShape(
+  root: unknown,
+  oversized: (found: number) => StatusError = tooLargeNumber,
+): void {
   let nodes = 0;
   let fields = 0;
   const visit = (value: unknown, depth: number, isMetadata = false): void => {
-    if (typeof value !== "object" || value === null) return;
+    if (typeof value !== "object" || value === null) {
+      if (typeof value === "number" && !Number.isFinite(value)) throw oversized(value);
+      return;
+    }
     if (depth > maxDepth) throw badRequest(`the body is nested deeper than ${maxDepth} levels`);
     if (++nodes > maxNodes) throw badRequest(`the body has more than ${maxNodes} values`);
     if (Array.isArray(value)) for (const item of value) visit(item, depth + 1);
@@ -151,6 +162,10 @@ export function checkShape(root: unknown): void {
     }
   };
   visit(root, 0);
+}
+
+function tooLargeNumber(): StatusError {
+  return badRequest("the object has a number that is too large for 64 bits (IEEE 754)");
 }
 
 function tooManyFields(): StatusError {

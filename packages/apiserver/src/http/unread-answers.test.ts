@@ -4,7 +4,7 @@ import { dump, load } from "js-yaml";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { decodeProtobuf } from "../protobuf/protobuf.ts";
 import { ServerForUsers } from "./testing.ts";
-import { yamlOptions } from "./yaml-list.ts";
+import { dumpYaml } from "./yaml.ts";
 
 const MiB = 1024 * 1024;
 const path = "/api/v1/namespaces/default/configmaps";
@@ -97,7 +97,7 @@ test("lists in all encodings are what they are at once", async () => {
   expect(list).toMatchObject({ kind: "ConfigMapList", items: { length: expect.any(Number) } });
   const yaml = (await ask("application/yaml")).toString();
   expect(load(yaml)).toEqual(list);
-  expect(yaml).toBe(dump(list, yamlOptions));
+  expect(yaml).toBe(dumpYaml(list));
   const binary = decodeProtobuf(await ask(protobuf));
   const items = (list["items"] as Record<string, unknown>[]).map(({ data }) => data);
   expect((binary["items"] as Record<string, unknown>[]).map(({ data }) => data)).toEqual(items);

@@ -1,7 +1,6 @@
-import { dump } from "js-yaml";
 import { type ListItems } from "./list-text.ts";
-
-export const yamlOptions = { sortKeys: true, seqNoIndent: true, noRefs: true, lineWidth: -1 };
+import { parseJson } from "../json.ts";
+import { dumpYaml } from "./yaml.ts";
 
 /** The YAML of a list, item by item. `list` has no items, or rows, yet. */
 export function* yamlOfList(list: object, items: ListItems): Generator<string> {
@@ -9,11 +8,10 @@ export function* yamlOfList(list: object, items: ListItems): Generator<string> {
   const fields = Object.entries(list).filter(([key]) => key !== name);
   const part = (isBefore: boolean) => {
     const some = fields.filter(([key]) => key < name === isBefore);
-    return some.length > 0 ? dump(Object.fromEntries(some), yamlOptions) : "";
+    return some.length > 0 ? dumpYaml(Object.fromEntries(some)) : "";
   };
   yield part(true);
   yield items.count > 0 ? `${name}:\n` : `${name}: []\n`;
-  for (let index = 0; index < items.count; index++)
-    yield dump([JSON.parse(items.at(index))], yamlOptions);
+  for (let index = 0; index < items.count; index++) yield dumpYaml([parseJson(items.at(index))]);
   yield part(false);
 }

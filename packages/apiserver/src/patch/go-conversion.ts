@@ -1,6 +1,7 @@
 import { DecodingError } from "../schema/decoding.ts";
 import { structureOf } from "../schema/go-structures.ts";
 import { fieldSchema, itemSchema, resolve, type Schema } from "../schema/schema.ts";
+import { isInt64 } from "../json.ts";
 
 /**
  * How Kubernetes turns the outcome of a strategic merge patch into the types of the kind
@@ -63,7 +64,9 @@ function kindOf(value: unknown): string {
     case "boolean":
       return "bool";
     case "number":
-      return Number.isInteger(value) ? "int64" : "float64";
+      return isInt64(value) ? "int64" : "float64";
+    case "bigint":
+      return "int64";
   }
   return "string";
 }

@@ -109,7 +109,7 @@ export class Decoder {
       case "int32":
         return reader.varint() | 0;
       case "int64":
-        return reader.varint();
+        return reader.int64();
       case "double":
         return finite(reader.double());
       case "message":

@@ -59,7 +59,7 @@ export class Encoder {
       this.#writer.tag(number, wire.delimited);
     } else {
       const known = value ?? zeros[field.type];
-      if (typeof known !== typeof zeros[field.type]) throw mismatch(message, field, value);
+      if (!fits(known, field.type)) throw mismatch(message, field, value);
       this.#writer.tag(number, this.#scalar(field.type, known));
     }
   }
@@ -78,10 +78,10 @@ export class Encoder {
         return wire.varint;
       case "int32":
       case "int64":
-        this.#writer.varint(Math.trunc(value as number));
+        this.#writer.varint(typeof value === "bigint" ? value : Math.trunc(value as number));
         return wire.varint;
       case "double":
-        this.#writer.double(value as number);
+        this.#writer.double(Number(value));
         return wire.fixed64;
     }
   }
@@ -95,6 +95,11 @@ export class Encoder {
 }
 
 const zeros = { string: "", bytes: "", bool: false, int32: 0, int64: 0, double: 0 };
+
+function fits(value: unknown, type: keyof typeof zeros): boolean {
+  if (typeof value === "bigint") return type === "int64" || type === "double";
+  return typeof value === typeof zeros[type];
+}
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

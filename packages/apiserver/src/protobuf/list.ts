@@ -4,6 +4,7 @@ import { type Message, messageNamed, messageOfKind } from "./messages.ts";
 import { encodeProtobuf, type TypedObject, writeEnvelope } from "./protobuf.ts";
 import { wire } from "./wire-reader.ts";
 import { WireWriter } from "./wire-writer.ts";
+import { parseJson } from "../json.ts";
 
 /** The JSON texts of a list's items. */
 interface Items {
@@ -36,7 +37,7 @@ export async function encodeList(
   const [field] = message?.fields ?? [];
   // The items come last, and the fields are in reverse.
   if (!message || field?.name !== "items" || field.type !== "message") {
-    const whole = { ...list, items: textsOf(items).map((text) => JSON.parse(text) as unknown) };
+    const whole = { ...list, items: textsOf(items).map((text) => parseJson(text) as unknown) };
     const bytes = encodeProtobuf(whole);
     return { length: bytes.length, pieces: [bytes] };
   }
@@ -71,7 +72,7 @@ export async function encodeList(
 function itemPiece(message: Message, number: number): (text: string) => Uint8Array {
   return (text) => {
     const writer = new WireWriter();
-    const object = JSON.parse(text) as Record<string, unknown>;
+    const object = parseJson(text) as Record<string, unknown>;
     writer.delimited(() => new Encoder(writer).message(message, object));
     writer.tag(number, wire.delimited);
     return writer.finish();

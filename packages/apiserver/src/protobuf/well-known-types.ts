@@ -1,5 +1,6 @@
 import { badRequest } from "../errors.ts";
 import { formatTimestamp, parseTimestamp } from "./timestamp.ts";
+import { parseJson } from "../json.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -94,7 +95,7 @@ function timeType(micro: boolean): WellKnownType {
 function parseRaw(raw: string | undefined): unknown {
   if (!raw) return undefined;
   try {
-    return JSON.parse(raw) as unknown;
+    return parseJson(raw) as unknown;
   } catch (cause) {
     throw badRequest("the protobuf body holds a raw value that is not JSON", { cause });
   }

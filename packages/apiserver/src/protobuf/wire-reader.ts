@@ -30,8 +30,13 @@ export class WireReader {
     return { number, wireType: tag % 8 };
   }
 
-  /** A signed 64-bit number; beyond 2^53 as inexact as JSON's. */
+  /** A signed 64-bit number; beyond 2^53 it is near the one that was written. */
   varint(): number {
+    return Number(this.int64());
+  }
+
+  /** The same as a `bigint` where a number is not exact. */
+  int64(): number | bigint {
     let value = 0;
     let factor = 1;
     const start = this.#at;
@@ -45,12 +50,15 @@ export class WireReader {
   }
 
   /** The rest of a number of more than 49 bits, which every negative one is. */
-  #longVarint(low: number): number {
+  #longVarint(low: number): number | bigint {
     let value = BigInt(low);
     for (let index = 7; index < maxVarintBytes && this.#at < this.#end; index++) {
       const byte = this.#bytes[this.#at++] ?? 0;
       value |= BigInt(byte & 0x7f) << BigInt(7 * index);
-      if (byte < 0x80) return Number(BigInt.asIntN(64, value));
+      if (byte >= 0x80) continue;
+      const signed = BigInt.asIntN(64, value);
+      const near = Number(signed);
+      return Number.isSafeInteger(near) ? near : signed;
     }
     throw badRequest("the protobuf body has a number that does not end");
   }

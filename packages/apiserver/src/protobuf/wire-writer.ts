@@ -23,7 +23,8 @@ export class WireWriter {
   }
 
   /** A signed 64-bit integer: negative numbers take ten bytes. */
-  varint(value: number): void {
+  varint(value: number | bigint): void {
+    if (typeof value === "bigint") return this.#longVarint(value);
     if (value >= 0 && value < 128) {
       this.#reserve(1);
       this.#buffer[this.#at] = value;
@@ -41,7 +42,7 @@ export class WireWriter {
     this.#buffer[this.#at + length - 1] = rest;
   }
 
-  #longVarint(value: number): void {
+  #longVarint(value: number | bigint): void {
     const bytes: number[] = [];
     let rest = BigInt.asUintN(64, BigInt(value));
     for (; rest >= 128n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);

@@ -13,6 +13,7 @@ import {
   type Schema,
   type ValidationRule,
 } from "./schema.ts";
+import { isInt64, isNumber } from "../json.ts";
 
 interface CompiledRule {
   rule: ValidationRule;
@@ -225,9 +226,9 @@ function rulesBelow(schema: Schema, depth = 0): boolean {
 
 /** JSON as CEL sees it: whole numbers are integers, times are times. */
 export function celValue(value: unknown, schema: Schema | undefined, isRoot = false): unknown {
-  if (typeof value === "number") {
-    const whole = Number.isInteger(value) && schema?.type !== "number";
-    return whole ? BigInt(value) : value;
+  if (isNumber(value)) {
+    if (schema?.type === "number") return Number(value);
+    return isInt64(value) ? BigInt(value) : value;
   }
   if (typeof value === "string" && schema?.format === "date-time") return new Date(value);
   if (Array.isArray(value)) {

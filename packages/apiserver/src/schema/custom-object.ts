@@ -5,6 +5,7 @@ import { type ResourceType } from "../resources/resource-type.ts";
 import { hasRules, validateRules } from "./cel-rules.ts";
 import { applyDefaults, prune } from "./structural.ts";
 import { validateValue } from "./validate.ts";
+import { isInt64 } from "../json.ts";
 
 /** Prunes and defaults an object of a CustomResourceDefinition, in place. */
 export function completeCustomObject(type: ResourceType, object: UnknownObject): void {
@@ -62,8 +63,10 @@ function validateScale(
     value = (value as UnknownFields)[step];
     if (value === undefined) return;
   }
-  if (!Number.isInteger(value)) return unreadable("int64");
-  if ((value as number) < 0) errors.invalid(path, value, "should be a non-negative integer");
+  if (!isInt64(value)) return unreadable("int64");
+  if (value < 0) errors.invalid(path, value, "should be a non-negative integer");
+  if (value > maxReplicas)
+    errors.invalid(path, value, `should be less than or equal to ${maxReplicas}`);
 }
 
 function goType(value: unknown): string {
@@ -72,10 +75,14 @@ function goType(value: unknown): string {
   const names: Record<string, string> = {
     boolean: "bool",
     object: "map[string]interface {}",
-    number: Number.isInteger(value) ? "int64" : "float64",
+    number: isInt64(value) ? "int64" : "float64",
+    bigint: "int64",
   };
   return names[typeof value] ?? typeof value;
 }
+
+/** A Scale has an `int32`. */
+const maxReplicas = 2 ** 31 - 1;
 
 type UnknownFields = Record<string, unknown>;
 

@@ -11,6 +11,7 @@ import {
   resolve,
   type Schema,
 } from "./schema.ts";
+import { isInt64, isNumber } from "../json.ts";
 
 /** Where a value stands. */
 export interface Place {
@@ -57,6 +58,7 @@ export class Decoding {
     if (schema === quantitySchema) return quantity(value);
     if (isRawExtension(schema)) return value;
     checkType(value, schema, place);
+    if (typeof value === "bigint") return schema.type === "number" ? Number(value) : value;
     if (typeof value === "string") return text(value, schema);
     if (Array.isArray(value)) this.#list(value, itemSchema(schema), place);
     else if (typeof value === "object" && (schema.properties || schema.additionalProperties)) {
@@ -130,7 +132,7 @@ function emptyValue(schema: Schema): unknown {
 }
 
 function checkType(value: unknown, schema: Schema, { goPath, struct, goType }: Place): void {
-  const actual = Array.isArray(value) ? "array" : typeof value;
+  const actual = Array.isArray(value) ? "array" : isNumber(value) ? "number" : typeof value;
   const found = actual === "boolean" ? "bool" : actual;
   const refusal = (shown: string, type: string) =>
     new DecodingError(
@@ -151,6 +153,6 @@ function checkType(value: unknown, schema: Schema, { goPath, struct, goType }: P
 }
 
 function isInteger(value: unknown, type: string): boolean {
-  if (!Number.isInteger(value)) return false;
-  return type !== "int32" || Math.abs(value as number) < 2 ** 31;
+  if (!isInt64(value)) return false;
+  return type !== "int32" || (value >= -(2 ** 31) && value < 2 ** 31);
 }

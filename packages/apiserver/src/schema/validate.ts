@@ -2,6 +2,12 @@ import { deepEqual } from "@spry/kube";
 import { FieldErrors } from "../field-errors.ts";
 import { goRegExp } from "./go-regexp.ts";
 import { fieldSchema, itemSchema, type Schema } from "./schema.ts";
+import { isInt64, isNumber } from "../json.ts";
+
+/** Kubernetes lists choices as texts, whatever they are. */
+function shownChoice(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
 
 type JsonObject = Record<string, unknown>;
 
@@ -24,34 +30,39 @@ export function validateValue(
   }
   if (!hasType(value, schema)) {
     typeProblem(value, schema, errors, path);
-    if (schema.enum) errors.unsupported(path || "<nil>", value, schema.enum);
-    if (typeof value === "number" && schema.type === "integer" && isBounded(schema))
-      errors.invalid(
-        "<nil>",
-        "",
-        `Checked value must be of type integer (default format) in ${path}`,
-      );
+    if (schema.enum) errors.unsupported(path || "<nil>", value, schema.enum.map(shownChoice));
+    if (typeof value === "number" && schema.type === "integer" && !isInRange(value, schema))
+      errors.invalid("<nil>", "", outOfRange(schema, path));
     return;
   }
   if (schema.enum && !schema.enum.some((each) => deepEqual(each, value))) {
-    errors.unsupported(path || "<nil>", value, schema.enum);
+    errors.unsupported(path || "<nil>", value, schema.enum.map(shownChoice));
   }
   if (typeof value === "string") validateString(value, schema, errors, path);
-  else if (typeof value === "number") validateNumber(value, schema, errors, path);
+  else if (isNumber(value)) validateNumber(value, schema, errors, path);
   else if (Array.isArray(value)) validateList(value, schema, errors, path, old);
   else if (typeof value === "object")
     validateObject(value as JsonObject, schema, errors, path, old);
   validateCombinations(value, schema, errors, path);
 }
 
-function isBounded({ minimum, maximum, multipleOf }: Schema): boolean {
-  return minimum !== undefined || maximum !== undefined || multipleOf !== undefined;
+/** Whether a Go integer of the schema's format can have this value. */
+function isInRange(value: number | bigint, { format }: Schema): boolean {
+  if (typeof value === "number" && !Number.isInteger(value)) return false;
+  const limit = format === "int32" ? 2 ** 31 : 2 ** 63;
+  return value >= -limit && value < limit;
+}
+
+function outOfRange({ format }: Schema, path: string): string {
+  const shown =
+    format === "int32" || format === "int64" ? `with format ${format}` : "(default format)";
+  return `Checked value must be of type integer ${shown} in ${path}`;
 }
 
 function typeNameOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
-  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "number";
+  if (isNumber(value)) return isInt64(value) ? "integer" : "number";
   return typeof value;
 }
 
@@ -65,10 +76,10 @@ function hasType(value: unknown, schema: Schema): boolean {
 }
 
 function typeProblem(value: unknown, schema: Schema, errors: FieldErrors, path: string): void {
-  const actual = typeNameOf(value);
-  const wanted = schema["x-kubernetes-int-or-string"]
-    ? "integer,string"
-    : (schema.type ?? "object");
+  const { format, type = "object" } = schema;
+  const isSized = typeof value === "number" && (format === "int32" || format === "int64");
+  const actual = isSized ? "float64" : typeNameOf(value);
+  const wanted = schema["x-kubernetes-int-or-string"] ? "integer,string" : isSized ? format : type;
   errors.typeInvalid(
     path || "<nil>",
     actual,
@@ -129,7 +140,12 @@ export function hasFormat(value: string, format: string): boolean {
   return formats[format]?.(value) ?? true;
 }
 
-function validateNumber(value: number, schema: Schema, errors: FieldErrors, path: string): void {
+function validateNumber(
+  value: number | bigint,
+  schema: Schema,
+  errors: FieldErrors,
+  path: string,
+): void {
   const { minimum, maximum, multipleOf } = schema;
   if (minimum !== undefined) {
     if (schema.exclusiveMinimum ? value <= minimum : value < minimum) {
@@ -143,12 +159,17 @@ function validateNumber(value: number, schema: Schema, errors: FieldErrors, path
       errors.invalid(path, value, `${path} in body should be ${relation} ${maximum}`);
     }
   }
-  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) {
+  if (multipleOf !== undefined && !isMultiple(value, multipleOf)) {
     errors.invalid(path, value, `${path} in body should be a multiple of ${multipleOf}`);
   }
-  if (schema.format === "int32" && Math.abs(value) > 0x7fff_ffff) {
-    errors.invalid(path, value, `${path} in body must be of type int32: "${value}"`);
-  }
+  if (schema.type === "integer" && !isInRange(value, schema))
+    errors.invalid("<nil>", "", outOfRange(schema, path));
+}
+
+function isMultiple(value: number | bigint, factor: number): boolean {
+  if (typeof value === "bigint" && Number.isSafeInteger(factor))
+    return value % BigInt(factor) === 0n;
+  return Number.isInteger(Number(value) / factor);
 }
 
 function validateList(

@@ -1,5 +1,6 @@
 import { crc32 } from "node:zlib";
 import { offerText, type UnknownObject } from "@spry/kube";
+import { parseJson } from "../json.ts";
 
 /** What an object takes besides its text: itself, its key, its place in its collection. */
 const objectBytes = 400;
@@ -57,7 +58,7 @@ export class StoredObject {
 
   /** The object for a writer to change. */
   copy(): UnknownObject {
-    return JSON.parse(this.json) as UnknownObject;
+    return parseJson(this.json) as UnknownObject;
   }
 
   get key(): string {

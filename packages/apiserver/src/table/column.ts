@@ -1,7 +1,7 @@
 import { type UnknownObject } from "@spry/kube";
 import { since } from "./duration.ts";
 
-export type Cell = string | number | boolean | null;
+export type Cell = string | number | bigint | boolean | null;
 
 export interface Column {
   name: string;

@@ -4,6 +4,7 @@ import { builtinColumnsOf } from "./builtin-columns.ts";
 import { ageColumn, type Cell, type Column, nameColumn } from "./column.ts";
 import { compilePath } from "./json-path.ts";
 import { since } from "./duration.ts";
+import { isNumber } from "../json.ts";
 
 const customColumns = new WeakMap<PrinterColumn[], Column[]>();
 
@@ -35,9 +36,13 @@ function cellOf(value: unknown, type: string): Cell {
   if (value === undefined || value === null) return null;
   switch (type) {
     case "integer":
-      return typeof value === "number" ? Math.trunc(value) : null;
+      return typeof value === "number"
+        ? Math.trunc(value)
+        : typeof value === "bigint"
+          ? value
+          : null;
     case "number":
-      return typeof value === "number" ? value : null;
+      return isNumber(value) ? value : null;
     case "boolean":
       return typeof value === "boolean" ? value : null;
     case "date":

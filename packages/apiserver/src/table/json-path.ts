@@ -1,3 +1,5 @@
+import { integerOf } from "../json.ts";
+
 /**
  * The JSONPath of printer columns and scale subresources: `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[*]`,
  * `[?(@.type=="Ready")]` (also with other comparisons), and `\.` inside a name.
@@ -77,6 +79,7 @@ function literal(text: string): unknown {
   const quoted = /^(?:'(.*)'|"(.*)")$/s.exec(text);
   if (quoted) return quoted[1] ?? quoted[2];
   if (text === "true" || text === "false") return text === "true";
+  if (/^-?\d+$/.test(text)) return integerOf(text);
   const number = Number(text);
   return Number.isNaN(number) ? text : number;
 }

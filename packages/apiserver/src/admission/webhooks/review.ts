@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type Status, StatusError } from "@spry/kube";
 import { type AdmissionRequest } from "../attributes.ts";
 import { type WebhookPhase } from "./webhook.ts";
+import { parseJson } from "../../json.ts";
 
 /** `k8s.io/api/admission/v1 AdmissionResponse`. */
 export interface AdmissionResponse {
@@ -84,7 +85,7 @@ export function responseOf(answer: string, review: Review, phase: WebhookPhase):
 function parsed(answer: string) {
   let read: unknown;
   try {
-    read = JSON.parse(answer);
+    read = parseJson(answer);
   } catch {
     throw new Error(
       "failed to call webhook: couldn't get version/kind; json parse error: the response is not JSON",

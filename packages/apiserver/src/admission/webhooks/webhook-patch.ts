@@ -5,6 +5,7 @@ import { type ResourceType } from "../../resources/resource-type.ts";
 import { completed } from "../../schema/complete-object.ts";
 import { dropUnknownFields } from "../../schema/field-validation.ts";
 import { type AdmissionResponse } from "./review.ts";
+import { parseJson } from "../../json.ts";
 
 /**
  * The object as the JSON patch in a webhook's answer leaves it, with defaults. A patch that is none is
@@ -37,7 +38,7 @@ export function patchedByWebhook(
 
 function operationsOf(patch: string): unknown[] {
   try {
-    const operations = JSON.parse(Buffer.from(patch, "base64").toString()) as unknown;
+    const operations = parseJson(Buffer.from(patch, "base64").toString()) as unknown;
     // Go reads null as a list of nothing.
     if (operations === null) return [];
     if (!Array.isArray(operations)) throw new Error("a JSON patch must be a list of operations");

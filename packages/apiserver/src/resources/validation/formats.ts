@@ -7,6 +7,7 @@ import {
 import { isIP } from "node:net";
 import { type FieldErrors } from "../../field-errors.ts";
 import { nameProblems } from "../metadata.ts";
+import { isNumber } from "../../json.ts";
 
 /** What values of built-in kinds have in common, each rule in the words of Kubernetes. */
 
@@ -83,7 +84,7 @@ export function checkNotNegative<T extends object>(
 ): void {
   for (const field of fields) {
     const value = holder[field];
-    if (typeof value === "number" && value < 0) {
+    if (isNumber(value) && value < 0) {
       errors.invalid(`${path}.${field}`, value, "must be greater than or equal to 0");
     }
   }
@@ -115,7 +116,7 @@ export function checkAmount(
   errors: FieldErrors,
   limited = true,
 ): void {
-  if (typeof value === "number") {
+  if (isNumber(value)) {
     if (value < 0) errors.invalid(path, value, "must be greater than or equal to 0");
   } else if (typeof value === "string") {
     if (!/^\d+%$/.test(value)) errors.invalid(path, value, percentRule);

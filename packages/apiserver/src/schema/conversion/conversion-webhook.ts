@@ -3,6 +3,7 @@ import { type ObjectMeta, type UnknownObject } from "@spry/kube";
 import { ownMessageOf } from "../../errors.ts";
 import { type ConversionWebhook } from "../../resources/webhook-client.ts";
 import { type WebhookConnections } from "../../admission/webhooks/webhook-connections.ts";
+import { parseJson } from "../../json.ts";
 
 interface ConversionReview {
   apiVersion?: string;
@@ -53,7 +54,7 @@ async function call(
   try {
     const body = JSON.stringify({ ...review, request });
     const answer = await connections.post(webhook.clientConfig, body, timeoutSeconds);
-    results = convertedIn(JSON.parse(answer) as ConversionReview, review, uid);
+    results = convertedIn(parseJson(answer) as ConversionReview, review, uid);
   } catch (cause) {
     throw new Error(`${what} failed: ${ownMessageOf(cause)}`, { cause });
   }
