@@ -3,12 +3,14 @@ import { getHeapStatistics } from "node:v8";
 import { StatusError } from "@spry/kube";
 import { type UserInfo } from "../request.ts";
 import { isLarge } from "../turns.ts";
+import { type BodyTurns } from "./body-turns.ts";
 import { type Lease, MemoryBudget } from "./memory-budget.ts";
 import { ownerOf } from "./owner.ts";
 import { maxBodyBytes } from "./request-body.ts";
 
 const MiB = 1024 * 1024;
 const firstBytes = 16 * 1024;
+const blockBytes = 64 * 1024;
 /** A large body is text, an object and the text of what is stored while it is worked on, besides itself. */
 const copiesInUse = 3;
 
@@ -27,26 +29,31 @@ const empty: IncomingBody = { bytes: undefined, close() {} };
 
 /**
  * Reads a body. A `StatusError` 413 when it is too long, 429 when the memory for bodies is used up, mostly by this user. The rest
- * of a body that is refused is thrown away as it comes: a client that is still writing would not see an answer on a connection that
- * is cut.
+ * of a body that is refused is thrown away, as far as `BodyTurns.discard` says.
  */
 export function readBody(
   incoming: IncomingMessage,
   budget: MemoryBudget,
   user: UserInfo,
+  turns: BodyTurns,
 ): Promise<IncomingBody> {
-  if (incoming.method === "GET" || incoming.method === "HEAD") return Promise.resolve(empty);
+  const owner = ownerOf(user);
+  if (incoming.method === "GET" || incoming.method === "HEAD") {
+    turns.discard(incoming, owner);
+    return Promise.resolve(empty);
+  }
   return new Promise((resolve, reject) => {
     let isDone = false;
     const refuse = (error: Error) => {
       isDone = true;
       body.drop();
       lease.close();
+      turns.discard(incoming, owner);
       reject(error);
     };
-    const lease = budget.open(ownerOf(user), () => refuse(tooManyBodies()));
+    const lease = budget.open(owner, () => refuse(tooManyBodies()));
     const body = new GrowingBuffer(lease);
-    incoming.on("data", (chunk: Buffer) => {
+    turns.receive(incoming, owner, (chunk) => {
       if (isDone) return;
       if (body.length + chunk.length > maxBodyBytes) refuse(tooLong());
       else body.add(chunk);
@@ -63,10 +70,15 @@ export function readBody(
   });
 }
 
-/** Chunks one after the other. Chunks of a byte each are not kept as they are: each would take hundreds. */
+/**
+ * Chunks one after the other. Chunks of a byte each are not kept as they are: each would take hundreds. Nothing is copied before all
+ * is here: each copy of a body whose end never comes would be work for the garbage collector, and so for everybody.
+ */
 class GrowingBuffer {
   readonly #lease: Lease;
-  #buffer: Buffer | undefined;
+  #blocks: Buffer[] = [];
+  /** Free bytes of the last block. */
+  #free = 0;
   length = 0;
 
   constructor(lease: Lease) {
@@ -74,30 +86,38 @@ class GrowingBuffer {
   }
 
   add(chunk: Buffer): void {
-    if (!this.#buffer) {
-      if (!this.#lease.grow(chunk.length)) return;
-      this.#buffer = chunk;
-      this.length = chunk.length;
-      return;
-    }
-    const length = this.length + chunk.length;
-    if (length > this.#buffer.length) {
-      const capacity = Math.max(firstBytes, Math.min(length * 2, maxBodyBytes));
-      if (!this.#lease.grow(capacity - this.#buffer.length)) return;
-      const larger = Buffer.allocUnsafeSlow(capacity);
-      larger.set(this.whole() ?? []);
-      this.#buffer = larger;
-    }
-    this.#buffer.set(chunk, this.length);
-    this.length = length;
+    const last = this.#blocks.at(-1);
+    const fitting = Math.min(this.#free, chunk.length);
+    last?.set(chunk.subarray(0, fitting), last.length - this.#free);
+    this.#free -= fitting;
+    const rest = chunk.subarray(fitting);
+    if (rest.length > 0 && !this.#addBlock(rest)) return;
+    this.length += chunk.length;
+  }
+
+  #addBlock(content: Buffer): boolean {
+    const isFirst = this.#blocks.length === 0;
+    const size = Math.max(
+      content.length,
+      isFirst ? 0 : this.length < blockBytes ? firstBytes : blockBytes,
+    );
+    if (!this.#lease.grow(size)) return false;
+    const block = isFirst ? content : Buffer.allocUnsafeSlow(size);
+    if (!isFirst) block.set(content);
+    this.#blocks.push(block);
+    this.#free = size - content.length;
+    return true;
   }
 
   whole(): Buffer | undefined {
-    return this.#buffer?.subarray(0, this.length);
+    if (this.#blocks.length > 1) this.#blocks = [Buffer.concat(this.#blocks, this.length)];
+    this.#free = 0;
+    return this.#blocks[0];
   }
 
   drop(): void {
-    this.#buffer = undefined;
+    this.#blocks = [];
+    this.#free = 0;
     this.length = 0;
   }
 }

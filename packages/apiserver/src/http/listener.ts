@@ -7,6 +7,7 @@ import { type Authenticator } from "../authentication/authenticator.ts";
 import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../request.ts";
 import { type Dispatcher } from "./dispatcher.ts";
+import { BodyTurns } from "./body-turns.ts";
 import { type IncomingBody, readBody } from "./incoming-body.ts";
 import { ownerOf } from "./owner.ts";
 import { type MemoryBudget } from "./memory-budget.ts";
@@ -49,6 +50,9 @@ interface Serving {
   /** Of all answers that have not been read yet. */
   answers: MemoryBudget;
 }
+
+/** Of all listeners. */
+const turns = new BodyTurns();
 
 /** Serves over HTTPS; a client's certificate or token says who it is. */
 export async function listen(
@@ -125,14 +129,15 @@ async function respond(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<{ owner: string; response: HttpResponse }> {
-  let user: UserInfo;
+  let user: UserInfo | undefined;
   let body: IncomingBody;
   try {
     // No body is read before its sender is authenticated.
     user = await serving.authenticator.authenticate(incoming);
-    body = await readBody(incoming, serving.bodies, user);
+    body = await readBody(incoming, serving.bodies, user, turns);
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
+    if (!user) turns.discard(incoming, "");
     return { owner: "", response: errorResponse(error) };
   }
   try {
