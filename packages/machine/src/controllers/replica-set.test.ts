@@ -114,6 +114,36 @@ describe("a ReplicaSet", () => {
     await watching;
     expect(seen).toEqual([1]);
   });
+
+  test("whose Pods are refused writes so once, and tries again after growing pauses", async () => {
+    const client = await startCluster();
+    const labels = { app: "web" };
+    const spec = { hostNetwork: true, containers: [{ name: "main", image: "a:1" }] };
+    const { metadata } = await client.create(resources.replicaSets, {
+      metadata: { namespace, name: "web" },
+      spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+    });
+    const refused = async () => {
+      const { items } = await client.list(resources.events, { namespace });
+      return items.filter(({ reason }) => reason === "FailedCreate").length;
+    };
+    // Attempt by attempt, each of which is an Event of its own.
+    await eventually(async () => expect(await refused()).toBeGreaterThan(4));
+    const set = await client.get(resources.replicaSets, { namespace, name: "web" });
+    const ending = new AbortController();
+    onTestFinished(() => ending.abort());
+    const only = {
+      namespace,
+      resourceVersion: metadata.resourceVersion ?? "",
+      signal: ending.signal,
+    };
+    const writes: string[] = [];
+    for await (const { type, object } of client.watch(resources.replicaSets, only)) {
+      if (type !== "BOOKMARK") writes.push(object.metadata.resourceVersion ?? "");
+      if (writes.at(-1) === set.metadata.resourceVersion) break;
+    }
+    expect(writes).toHaveLength(1);
+  });
 });
 
 /** Between controllers and API server: holds what the watch of Pods shows, and meanwhile all reads of one ReplicaSet but the first. */

@@ -215,7 +215,10 @@ export function replicaSetStatus(
   const ready = waits.filter((ms) => ms !== undefined).length;
   const available = waits.filter((ms) => ms === 0).length;
   let conditions = (set.status?.conditions ?? []) as Condition[];
-  if (failure) {
+  if (!failure) conditions = conditions.filter(({ type }) => type !== "ReplicaFailure");
+  // The first failure stays, as in Kubernetes: messages name a Pod of each attempt, and a status that changed with each
+  // would be a reason for the next attempt at once.
+  else if (!conditions.some(({ type }) => type === "ReplicaFailure")) {
     const reason = active.length < (set.spec?.replicas ?? 1) ? "FailedCreate" : "FailedDelete";
     const message = messageOf(failure);
     conditions = setCondition(
@@ -223,7 +226,7 @@ export function replicaSetStatus(
       { type: "ReplicaFailure", status: "True", reason, message },
       clock,
     );
-  } else conditions = conditions.filter(({ type }) => type !== "ReplicaFailure");
+  }
   const terminating = owned.filter((pod) => isPodTerminating(pod) && !isPodTerminal(pod)).length;
   return {
     replicas: active.length,
