@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { type IncomingMessage, type ServerResponse } from "node:http";
 import path from "node:path";
+import { gunzipSync } from "node:zlib";
 import { RequestError } from "./http.ts";
 
 /** The page's files by their names, compressed. `index.html` is the page, whatever the path. */
@@ -37,7 +38,7 @@ const forever = "public, max-age=31536000, immutable";
 
 /** A file below `/assets/`, or the page for every other path: which view it shows is decided in the browser. */
 export function sendWebFile(
-  { method, url = "/" }: IncomingMessage,
+  { method, url = "/", headers: asked }: IncomingMessage,
   response: ServerResponse,
   files: WebFiles,
   headers: Record<string, string>,
@@ -50,12 +51,26 @@ export function sendWebFile(
   const file = files.get(name);
   if (!file || (asset === undefined && pathname.startsWith("/assets")))
     throw new RequestError(404, "this file does not exist");
+  const isCompressed = acceptsGzip(asked["accept-encoding"]);
+  const body = isCompressed ? file.gzip : gunzipSync(file.gzip);
   response.writeHead(200, {
     ...headers,
     ...(asset !== undefined && asset !== "icon.svg" && { "cache-control": forever }),
     "content-type": file.type,
-    "content-encoding": "gzip",
-    "content-length": file.gzip.length,
+    vary: "accept-encoding",
+    ...(isCompressed && { "content-encoding": "gzip" }),
+    "content-length": body.length,
   });
-  response.end(method === "HEAD" ? undefined : file.gzip);
+  response.end(method === "HEAD" ? undefined : body);
+}
+
+/** RFC 9110, section 12.5.3; a client that says nothing, such as curl, gets what it can show. */
+function acceptsGzip(header: string | string[] | undefined): boolean {
+  const weights = new Map<string, number>();
+  for (const each of String(header ?? "").split(",")) {
+    const [coding = "", ...parameters] = each.split(";").map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2) ?? "1";
+    weights.set(coding, Number(weight));
+  }
+  return (weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0) > 0;
 }
