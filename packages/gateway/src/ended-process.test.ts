@@ -1,5 +1,4 @@
 /** What a client gets whose Pod ends, or answers nothing, while it has the request. */
-import { setTimeout as pause } from "node:timers/promises";
 import { functions, type Function } from "@spry/function";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Bench, type PodHandler, startBench } from "./testing/bench.ts";
@@ -58,11 +57,10 @@ test("502 with the diagnosis, for a request that is sent again and finds no Pod"
 
 test("502 with the diagnosis, for a POST that the Pod had for long, which is sent once", async () => {
   const pod = await running((request) => {
-    void pause(2_100).then(async () => {
+    setTimeout(() => {
       request.socket.destroy();
-      await pause(300);
-      await end();
-    });
+      setTimeout(() => void end(), 300);
+    }, 2_100);
   });
   const answer = await bench.call({ method: "POST", path: "/work" });
   expect(answer).toMatchObject({ status: 502, headers: { "x-spry-reason": "UpstreamFailed" } });

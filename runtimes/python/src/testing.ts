@@ -100,7 +100,7 @@ export class PythonRuntime {
     for (const [name, text] of Object.entries(files))
       writeFileSync(path.join(directory, name), text);
     const port = await freePort();
-    const [command = "python3", ...more] = [...prefix, "python3", entry];
+    const [command, ...more] = [...prefix, "python3", entry];
     const child = spawn(command, more, {
       stdio: ["ignore", "pipe", "pipe", "pipe"],
       env: {

@@ -11,7 +11,12 @@ export interface Clause {
   /** Only for runtimes with `main(event, context)`, or only for those with `main(request, response)`. */
   api?: "event" | "request";
   env?: Record<string, string>;
-  request?: { path?: string; method?: string; headers?: Record<string, string>; body?: string };
+  request?: {
+    path?: string;
+    method?: string;
+    headers?: Record<string, string>;
+    body?: string | Buffer;
+  };
   answer: {
     status?: number;
     body?: string | RegExp;
@@ -39,7 +44,60 @@ const binary = { "ce-specversion": "1.0", "ce-id": "1", "ce-type": "made", "ce-s
 const event = { specversion: "1.0", id: "1", type: "made", source: "/me", subject: "ü" };
 const structured = { "content-type": "application/cloudevents+json" };
 const batch = { "content-type": "application/cloudevents-batch+json" };
-const post = (headers: Record<string, string>, body: string) => ({ method: "POST", headers, body });
+const post = (headers: Record<string, string>, body: string | Buffer) => ({
+  method: "POST",
+  headers,
+  body,
+});
+/** Bytes as `bytes 0a1b`; what is absent as `absent`. */
+const shown = {
+  nodejs: `exports.main = ({ data = "absent" }) => ({ data: Buffer.isBuffer(data) ? "bytes " + data.toString("hex") : data });`,
+  python: `
+def main(event, context):
+    data = event.get("data", "absent")
+    return {"data": "bytes " + data.hex() if isinstance(data, bytes) else data}`,
+};
+const mark = Buffer.from([0xef, 0xbb, 0xbf]);
+const marked = (text: string) => Buffer.concat([mark, Buffer.from(text)]);
+const utf16 = (text: string) => Buffer.from(`\ufeff${text}`, "utf16le");
+const typed = (type: string) => ({ "content-type": type });
+const form = "application/x-www-form-urlencoded";
+const latin1 = Buffer.from("\u00fc", "latin1");
+/** What a body is, by its content type; the same in both languages, also in an event. */
+const contents: [
+  name: string,
+  headers: Record<string, string>,
+  body: string | Buffer,
+  data: unknown,
+][] = [
+  ["JSON with a byte order mark", typed("application/json"), marked('{"a":"ü"}'), { a: "ü" }],
+  ["+json with a byte order mark", typed("application/x+json"), marked("[1]"), [1]],
+  ["text", typed("text/plain"), "ü", "ü"],
+  ["text with a byte order mark", typed("text/csv"), marked("a;b"), "a;b"],
+  ["text with two of them", typed("text/plain"), marked("\ufeffa"), "\ufeffa"],
+  ["a byte order mark and no text", typed("text/plain"), mark, ""],
+  ["text in Latin 1", typed("text/plain; charset=ISO-8859-1"), latin1, "ü"],
+  ["text in UTF-16", typed("text/plain; charset=utf-16"), utf16("ü"), "ü"],
+  ["text whose mark says UTF-16", typed("text/plain"), utf16("ü"), "ü"],
+  [
+    "text whose mark says UTF-8, whatever its charset",
+    typed("text/plain; charset=latin1"),
+    marked("ü"),
+    "ü",
+  ],
+  ["text with what is no character", typed("text/plain"), Buffer.from([0x61, 0xff]), "a\ufffd"],
+  [
+    "JSON in UTF-16",
+    typed("application/json; charset=utf-16le"),
+    Buffer.from('"ü"', "utf16le"),
+    "ü",
+  ],
+  ["a form", typed(form), "a=1&b=2&b=3&c=%C3%BC+d", { a: "1", b: ["2", "3"], c: "ü d" }],
+  ["a form with a byte order mark", typed(form), marked("a=1"), { a: "1" }],
+  ["bytes", typed("application/octet-stream"), Buffer.from([0, 255]), "bytes 00ff"],
+  ["bytes that begin like a mark", typed("application/pdf"), marked("a"), "bytes efbbbf61"],
+  ["XML", typed("application/xml"), "<a/>", "bytes 3c612f3e"],
+];
 const nodejs = (code: string) => ({ nodejs: code });
 
 export const clauses: Clause[] = [
@@ -141,9 +199,82 @@ export const clauses: Clause[] = [
     api: "event",
     answer: { json: { data: null } },
   },
+  ...contents.flatMap(([name, headers, body, expected]): Clause[] => {
+    const row = { handlers: shown, api: "event" as const, answer: { json: { data: expected } } };
+    const carried = { ...binary, ...headers };
+    const clause = name.includes("mark") || name.includes("UTF") ? "3.2" : "3.1";
+    return [
+      { clause, name, ...row, request: post(headers, body) },
+      { clause, name: `${name}, in an event`, ...row, request: post(carried, body) },
+    ];
+  }),
+  {
+    clause: "3.1",
+    name: "bytes without a type",
+    handlers: shown,
+    api: "event",
+    request: post({}, "ab"),
+    answer: { json: { data: "bytes 6162" } },
+  },
+  {
+    clause: "3.1",
+    name: "JSON without a type, in an event",
+    handlers: shown,
+    api: "event",
+    request: post(binary, marked('{"a":1}')),
+    answer: { json: { data: { a: 1 } } },
+  },
+  {
+    clause: "3.1",
+    name: "other data without a type, in an event",
+    handlers: shown,
+    api: "event",
+    request: post(binary, "ab"),
+    answer: { json: { data: "bytes 6162" } },
+  },
+  {
+    clause: "3.1",
+    name: "a form with files",
+    handlers: shown,
+    api: "event",
+    request: post(typed("multipart/form-data; boundary=x"), "--x--\r\n"),
+    answer: { json: { data: "absent" } },
+  },
   {
     clause: "3.2",
-    name: "a form",
+    name: "a structured event with a byte order mark",
+    handlers: shown,
+    api: "event",
+    request: post(structured, marked(JSON.stringify({ ...event, data: "ü" }))),
+    answer: { json: { data: "ü" } },
+  },
+  {
+    clause: "3.2",
+    name: "a batch with a byte order mark",
+    handlers: shown,
+    api: "event",
+    request: post(batch, marked("[]")),
+    answer: { json: { data: [] } },
+  },
+  ...["text/plain", "application/json", form].map((type): Clause => ({
+    clause: "3.2",
+    name: `${type} in a charset that does not exist`,
+    handlers: shown,
+    api: "event",
+    request: post(typed(`${type}; charset=klingon`), "1"),
+    answer: { status: 415, body: /^unsupported charset klingon\n?$/ },
+  })),
+  {
+    clause: "3.2",
+    name: "JSON with bytes that are no characters",
+    handlers: nodejs(shown.nodejs),
+    api: "event",
+    request: post(json, Buffer.from([0x22, 0xff, 0x22])),
+    answer: { status: 400 },
+  },
+  {
+    clause: "3.1",
+    name: "a form whose names are nested",
     handlers: nodejs(data.nodejs),
     api: "event",
     request: post({ "content-type": "application/x-www-form-urlencoded" }, "a=1&b[c]=2"),

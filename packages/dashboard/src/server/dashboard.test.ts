@@ -1,6 +1,7 @@
 /** The server as browsers and attackers meet it, on a real API server in process. */
 import { createServer, request as httpRequest, type Server } from "node:http";
 import { type AddressInfo } from "node:net";
+import { gzipSync } from "node:zlib";
 import { type ApiServer, createApiServer } from "@spry/apiserver";
 import { KubeClient, resources, type Transport } from "@spry/kube";
 import { functionCrd, functions } from "@spry/function";
@@ -12,8 +13,8 @@ import { Sessions } from "./sessions.ts";
 
 const key = Buffer.alloc(32, 7);
 const files: WebFiles = new Map([
-  ["index.html", { type: "text/html", gzip: Buffer.from("page") }],
-  ["app-1.js", { type: "text/javascript", gzip: Buffer.from("script") }],
+  ["index.html", { type: "text/html", gzip: gzipSync("page") }],
+  ["app-1.js", { type: "text/javascript", gzip: gzipSync("script") }],
 ]);
 
 let api: ApiServer;

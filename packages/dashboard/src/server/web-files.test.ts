@@ -21,19 +21,22 @@ test.each([
   ["no compression", "identity", false],
   ["anything but gzip", "gzip;q=0, *", false],
   ["nothing else than gzip", "GZIP; Q=0.5, identity;q=0", true],
-])("a client that accepts %s gets the page as it can read it", async (_, accepted, isCompressed) => {
-  const headers = accepted === undefined ? {} : { "accept-encoding": accepted };
-  const { port } = server.address() as AddressInfo;
-  const [answer] = (await once(get({ port, headers, agent: false }), "response")) as [
-    IncomingMessage,
-  ];
-  const chunks: Buffer[] = [];
-  for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
-  const body = Buffer.concat(chunks);
-  expect(answer.headers).toMatchObject({
-    vary: "accept-encoding",
-    "content-length": String(body.length),
-  });
-  expect(answer.headers["content-encoding"]).toBe(isCompressed ? "gzip" : undefined);
-  expect((isCompressed ? gunzipSync(body) : body).toString()).toBe(page);
-});
+])(
+  "a client that accepts %s gets the page as it can read it",
+  async (_, accepted, isCompressed) => {
+    const headers = accepted === undefined ? {} : { "accept-encoding": accepted };
+    const { port } = server.address() as AddressInfo;
+    const [answer] = (await once(get({ port, headers, agent: false }), "response")) as [
+      IncomingMessage,
+    ];
+    const chunks: Buffer[] = [];
+    for await (const chunk of answer as AsyncIterable<Buffer>) chunks.push(chunk);
+    const body = Buffer.concat(chunks);
+    expect(answer.headers).toMatchObject({
+      vary: "accept-encoding",
+      "content-length": String(body.length),
+    });
+    expect(answer.headers["content-encoding"]).toBe(isCompressed ? "gzip" : undefined);
+    expect((isCompressed ? gunzipSync(body) : body).toString()).toBe(page);
+  },
+);
