@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Module, registerHooks, stripTypeScriptTypes } from "node:module";
 import { pathToFileURL } from "node:url";
-import { Script } from "node:vm";
+import { compileFunction, Script } from "node:vm";
 import { type ModuleFile } from "./find-module.ts";
 import { withoutTypeImports } from "./type-imports.ts";
 
@@ -60,8 +60,8 @@ function scriptError(text: string): Error | undefined {
     .replaceAll(/^([ \t]*)export\s+default\b/gm, (_, indent: string) => `${indent}void          `)
     .replaceAll(/^[ \t]*export\b(?=\s+(?:async|function|class|const|let|var)\b)/gm, blank);
   try {
-    // In the first line, so that lines stay.
-    new Script(`(async (exports, require, module, __filename, __dirname) => { ${body}\n})`);
+    // Begun in the first line, so that lines stay.
+    compileFunction(`return async () => { ${body}\n};`);
     return undefined;
   } catch (error) {
     return error as Error;
