@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { folderInCommit } from "./folder-in-commit.ts";
 import { GitError } from "./git-error.ts";
 import { gitTree } from "./monorepo/git-tree.ts";
 import { findMonorepo, type Monorepo } from "./monorepo/monorepo.ts";
@@ -128,7 +129,7 @@ function attemptsFor({ commit, reference }: FetchRequest, folder: string): Attem
 async function checkOut(
   { commit, destination, monorepo }: FetchRequest,
   url: string,
-  folder: string,
+  baseDir: string,
   { options, wanted }: Attempt,
   session: GitSession,
   bounds: Bounds,
@@ -160,7 +161,7 @@ async function checkOut(
       `the server did not send commit ${commit}`,
     );
   }
-  await assertFolder(commit, folder, git);
+  const folder = await folderInCommit(commit, baseDir, git);
   // Folders may hold themselves many times over. Counting them needs no memory, writing them does.
   await git(["ls-tree", "-r", "-z", "--name-only", `${commit}:${folder}`], {
     maxOutputBytes: maxNamesBytes,
@@ -184,23 +185,6 @@ function dateOf(seconds: string): string | undefined {
   const ms = /^\d{1,11}$/.test(seconds.trim()) ? Number(seconds) * 1000 : NaN;
   const text = ms < 253_402_300_800_000 ? new Date(ms).toISOString() : undefined;
   return text?.replace(".000Z", "Z");
-}
-
-async function assertFolder(
-  commit: string,
-  folder: string,
-  git: (args: string[]) => Promise<string>,
-): Promise<void> {
-  if (folder === "") return;
-  const listed = await git(["--literal-pathspecs", "ls-tree", "-z", commit, "--", folder]);
-  const type = /^\d+ (\w+) /.exec(listed)?.[1];
-  if (type === "tree") return;
-  const name = JSON.stringify(folder);
-  const what =
-    type === undefined
-      ? `baseDir ${name} does not exist at commit ${commit}`
-      : `baseDir ${name} is ${type === "commit" ? "a submodule" : "not a folder"} at commit ${commit}`;
-  throw new GitError("unrecoverable", what);
 }
 
 /** `/a/./b/` is `a/b`, and the root is empty. */
@@ -253,7 +237,7 @@ function sizeOf(directory: string): number {
     for (const entry of readdirSync(directory, { withFileTypes: true })) {
       const path = join(directory, entry.name);
       if (entry.isDirectory()) size += sizeOf(path);
-      else size += statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+      else size += lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
     }
   } catch {
     return size;

@@ -131,7 +131,9 @@ async function inPython(
   { root, runtime }: Project,
   files: readonly SourceEntry[],
 ): Promise<SyntaxProblem[]> {
-  const names = files.filter((file) => file.path.endsWith(".py")).map((file) => file.path);
+  const names = files
+    .filter((file) => !file.link && file.path.endsWith(".py"))
+    .map((file) => file.path);
   // A large room, which other commands and languages start quicker without.
   const { findPython } = await import("@spry/machine");
   const python = await findPython(runtime.interpreter.replace("python@", ""));

@@ -10,7 +10,7 @@ import {
   rmSync,
 } from "node:fs";
 import path from "node:path";
-import { type ImageManifest, unpackLayer } from "@spry/image";
+import { entriesBelow, type ImageManifest, unpackLayer } from "@spry/image";
 import { type Finding } from "./finding.ts";
 
 /** Changes nothing but a scratch directory below `scratch`. Images of other registries are counted and not compared. */
@@ -66,7 +66,7 @@ async function differenceOf(
 
 /** The first file that the image has and the directory lacks, or has with other content. */
 function firstDifference(expected: string, rootDir: string): string | undefined {
-  for (const entry of readdirSync(expected, { recursive: true, withFileTypes: true })) {
+  for (const entry of entriesBelow(expected)) {
     const wanted = path.join(entry.parentPath, entry.name);
     const name = path.relative(expected, wanted);
     const there = path.join(rootDir, name);
