@@ -13,6 +13,7 @@ export {
   buildSteps,
   builtMessage,
   digestInMessage,
+  leftOutInMessage,
   sourceDigest,
 } from "./builder-contract.ts";
 export { followLink, type LinkEnd, type SourceEntryKind } from "./source-links.ts";

@@ -97,7 +97,7 @@ function randomText(length: number): string {
   return Array.from({ length: length / 8 }, () => next().toString(16).padStart(8, "0")).join("");
 }
 
-function contentsOf(directory: string): Record<string, string> {
+export function contentsOf(directory: string): Record<string, string> {
   const found: Record<string, string> = {};
   // Links are not looked into: one may lead to a folder above.
   const visit = (folder: string) => {
