@@ -165,26 +165,34 @@ function linksOf(
     kinds.get(name) ?? (path.posix.basename(name) === "node_modules" ? "installed" : undefined);
   return [...links].map(([name, text]) => {
     const end = followLink(name, entryAt);
-    const what = `${name} is a symbolic link`;
     const leave = "list the link in .spryignore";
     if (end.kind === "absolute" || end.kind === "outside") {
       const isInside = path.resolve(root, path.dirname(name), text).startsWith(root + path.sep);
       throw isInside
-        ? new UserError(`${what} with an absolute path, ${text}`, `make it relative, or ${leave}`)
+        ? new UserError(
+            `${name} is a symbolic link with an absolute path, ${text}`,
+            `make it relative, or ${leave}`,
+          )
         : new UserError(
-            `${what} out of the directory, to ${text}`,
+            `${name} is a symbolic link out of the directory, to ${text}`,
             `copy the file into the directory, or ${leave}`,
           );
     }
     if (end.kind === "circle")
-      throw new UserError(`${what} that leads in a circle, to ${text}`, `delete it, or ${leave}`);
+      throw new UserError(
+        `${name} is a symbolic link that leads in a circle, to ${text}`,
+        `delete it, or ${leave}`,
+      );
     if (end.kind === "missing")
       throw lstatSync(path.join(root, end.path), { throwIfNoEntry: false })
         ? new UserError(
-            `${what} to ${end.path}, which is not among the files that are sent`,
+            `${name} is a symbolic link to ${end.path}, which is not among the files that are sent`,
             `take ${end.path} out of .spryignore or .gitignore, or ${leave}`,
           )
-        : new UserError(`${what} to a file that does not exist, ${text}`, `delete it, or ${leave}`);
+        : new UserError(
+            `${name} is a symbolic link to a file that does not exist, ${text}`,
+            `delete it, or ${leave}`,
+          );
     const file = path.join(root, end.path);
     const isFolder = end.kind !== "file";
     const isExecutable = !isFolder && (lstatSync(file).mode & 0o100) !== 0;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { assertSize, type CheckedOut, type Completion, leaveOut } from "../complete-source.ts";
 import { GitError, SourceRefused } from "../git-error.ts";
 import { parseRepositoryUrl, type RepositoryUrl } from "../repository-url.ts";
-import { filesIn, megabytes, shownPath, sourceLimits } from "../source-size.ts";
+import { filesIn, megabytes, shownPath } from "../source-size.ts";
 import { credentialsFor } from "../submodule-url.ts";
 import { askForObjects, download, LfsRefusal, type LfsServer, maxBatch } from "./lfs-server.ts";
 import { type LfsPointer, looksLikePointer, maxPointerBytes, parsePointer } from "./pointer.ts";
@@ -206,7 +206,7 @@ async function serverOf(
   };
 }
 
-/** Where the API is by default (git-lfs, docs/api/server-discovery.md). Of an SSH address, on the same host by https. */
+/** Where the API is by default (git-lfs, "Server Discovery"). Of an SSH address, on the same host by https. */
 function apiOf({ transport, url, host }: RepositoryUrl): string {
   const path =
     transport === "http"

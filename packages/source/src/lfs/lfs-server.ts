@@ -1,4 +1,4 @@
-/** The batch API of Git LFS (git-lfs, docs/api/batch.md), as far as files are fetched. */
+/** The batch API of Git LFS (git-lfs, "Git LFS Batch API"), as far as files are fetched. */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";

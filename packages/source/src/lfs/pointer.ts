@@ -1,4 +1,4 @@
-/** What is in a commit in place of a file that Git LFS keeps (git-lfs, docs/spec.md). */
+/** What is in a commit in place of a file that Git LFS keeps (git-lfs, "Git LFS Specification"). */
 
 export interface LfsPointer {
   /** sha256 of the content, in hex. */
