@@ -2,6 +2,7 @@
 import {
   createKeyPair,
   GitHttpServer,
+  LfsObjects,
   noSshReason,
   SshServer,
   TestRepository,
@@ -384,6 +385,46 @@ test("a server that goes away leaves the Function as it is, and editable", async
   await platform.k("scale function steady --replicas=2");
   await platform.k("wait --for=jsonpath={.status.replicas}=2 function/steady --timeout=60s");
   expect(await platform.call("steady.default")).toMatchObject({ status: 200, body: "three" });
+});
+
+test("links, submodules and files of LFS arrive, and what does not is in an Event", async () => {
+  const objects = new LfsObjects();
+  objects.serve(open);
+  const word = repository.commit({ "word.js": `module.exports = "from a submodule";` }, "word");
+  const handler = `const { readFileSync } = require("node:fs");
+module.exports = { main: () => [require("./link/a.js"), require("./lib/word.js"), readFileSync(__dirname + "/model.bin", "utf8")].join(", ") };`;
+  const modules = [
+    `[submodule "lib"]\n\tpath = lib\n\turl = ../shop.git\n`,
+    `[submodule "gone"]\n\tpath = gone\n\turl = file:///srv/gone.git\n`,
+  ].join("");
+  const blob = (text: string) => repository.blob(text);
+  const tree = repository.tree([
+    ["100644", ".gitattributes", blob("*.bin filter=lfs\n")],
+    ["100644", ".gitmodules", blob(modules)],
+    ["40000", "code", repository.tree([["100644", "a.js", blob(`module.exports = "by a link";`)]])],
+    ["160000", "gone", word],
+    ["100644", "handler.js", blob(handler)],
+    ["160000", "lib", word],
+    ["120000", "link", blob("code")],
+    ["100644", "model.bin", blob(objects.add("from LFS"))],
+  ]);
+  const root = repository.tree([
+    ["40000", "app", tree],
+    ["120000", "here", blob("app")],
+    ["100644", ".gitmodules", blob(modules.replaceAll("path = ", "path = app/"))],
+  ]);
+  repository.commitTree(root, "whole");
+  await apply("whole", { reference: "whole", baseDir: "here" });
+  await running("whole");
+  expect(await platform.call("whole.default")).toMatchObject({
+    body: "by a link, from a submodule, from LFS",
+  });
+  const events =
+    "get events --field-selector reason=SourceIncomplete -o jsonpath={.items[*].message}";
+  expect(await platform.k(events)).toBe(
+    'submodule "app/gone" is left out: its URL has the scheme file: use https or ssh',
+  );
+  open.intercept = undefined;
 });
 
 describe("a repository that means harm", () => {

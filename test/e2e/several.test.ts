@@ -142,6 +142,28 @@ require("node:test").test("${name} answers", async () => {
   expect(bad).toMatchObject({ code: 1, stdout: expect.stringContaining("stock answers") });
 });
 
+test("spry test and the Function find TypeScript by the names of JavaScript", async () => {
+  const script = `"scripts": { "test": "node --test" }`;
+  for (const manifest of [`{ "type": "module" }`, `{ "type": "module", ${script} }`]) {
+    const dir = write("nodenext", {
+      "package.json": manifest,
+      "handler.ts": `import { text } from "./lib/text.js";\nexport const main = (): string => text;\n`,
+      "lib/text.ts": `export const text: string = "hello";\n`,
+      "handler.test.ts": `import assert from "node:assert";
+import { test } from "node:test";
+import { text } from "./lib/text.js";
+test("one text", async () => assert.equal(await (await fetch(process.env.SPRY_URL ?? "")).text(), text));
+`,
+    });
+    const result = await run(process.execPath, [
+      path.join(root, "packages/cli/bin/spry.mjs"),
+      "test",
+      dir,
+    ]);
+    expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining("pass 1") });
+  }
+});
+
 test("spry init --template pair has two, and a test that they pass", async () => {
   const spry = path.join(root, "packages/cli/bin/spry.mjs");
   const dir = path.join(home, "pair-of-mine");

@@ -62,9 +62,30 @@ export const buildExitCodes = {
   failed: 2,
 } as const;
 
-/** The termination message of a build that has succeeded: the image's name by digest. */
-export function builtMessage(image: string): string {
-  return JSON.stringify({ image });
+/** Of a termination message, which Kubernetes cuts at 4096 bytes. */
+const maxSentences = 8;
+/** As JSON, in which a character may take two bytes. */
+const maxSentenceLength = 220;
+
+/** The termination message of a build that has succeeded: the image's name by digest, and what of the source is not in it. */
+export function builtMessage(image: string, leftOut: readonly string[] = []): string {
+  if (leftOut.length === 0) return JSON.stringify({ image });
+  const more = leftOut.length - maxSentences;
+  const shown = leftOut
+    .slice(0, maxSentences)
+    .map((each) => each.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, maxSentenceLength));
+  if (more > 0) shown.push(`and ${more} more, see the log of the build`);
+  return JSON.stringify({ image, leftOut: shown });
+}
+
+/** The sentences in that message. */
+export function leftOutInMessage(message: string): string[] {
+  try {
+    const { leftOut } = JSON.parse(message) as { leftOut?: unknown };
+    return Array.isArray(leftOut) ? leftOut.filter((each) => typeof each === "string") : [];
+  } catch {
+    return [];
+  }
 }
 
 /** The digest (`sha256:…`) in that message; undefined where it is another one. */

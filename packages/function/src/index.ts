@@ -13,8 +13,10 @@ export {
   buildSteps,
   builtMessage,
   digestInMessage,
+  leftOutInMessage,
   sourceDigest,
 } from "./builder-contract.ts";
+export { followLink, type LinkEnd, type SourceEntryKind } from "./source-links.ts";
 export { buildKey } from "./build-key.ts";
 export { retryDemandOf } from "./retry-demand.ts";
 export { type FailedRequest, failedMessage } from "./knative/failed-request.ts";

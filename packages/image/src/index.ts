@@ -69,3 +69,5 @@ export { repositoryFiles } from "./builder/source-repository.ts";
 export { sourceLimits } from "./builder/function-source.ts";
 export { builderEntry } from "./builder/entry.ts";
 export { stepScript } from "./builder/step-script.ts";
+/** A directory's content, without a way through links. */
+export { entriesBelow } from "./entries-below.ts";

@@ -88,6 +88,68 @@ describe("of a commit", () => {
   });
 });
 
+describe("a folder behind links", () => {
+  const linked = new TestRepository("linked");
+  let url = "";
+  let commit = "";
+  let server: GitHttpServer;
+  const blob = (text: string) => linked.blob(text);
+  beforeAll(async () => {
+    server = await GitHttpServer.start({ root: linked.root });
+    url = `${server.origin}/linked.git`;
+    const deep = linked.tree([["100644", "handler.js", blob("deep")]]);
+    const code = linked.tree([
+      ["100644", "handler.js", blob("code")],
+      ["40000", "deep", deep],
+      ["120000", "up", blob("..")],
+      ["120000", "out", blob("../../..")],
+    ]);
+    const tree = linked.tree([
+      ["40000", "code", code],
+      ["120000", "link", blob("code")],
+      ["120000", "chain", blob("./link/../link//deep/")],
+      ["120000", "file", blob("code/handler.js")],
+      ["120000", "own", blob("own")],
+      ["120000", "one", blob("two")],
+      ["120000", "two", blob("one")],
+      ["120000", "none", blob("nothing")],
+    ]);
+    commit = linked.commitTree(tree, "main");
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+    linked[Symbol.dispose]();
+  });
+
+  test.each<[baseDir: string, content: string]>([
+    ["link", "code"],
+    ["link/deep", "deep"],
+    ["chain", "deep"],
+    ["code/up/link", "code"],
+  ])("%s is fetched", async (baseDir, content) => {
+    expect(await shop.fetched({ url, commit, baseDir })).toMatchObject({ "handler.js": content });
+  });
+
+  test("which leads to the repository's root is all of it", async () => {
+    const files = await shop.fetched({ url, commit, baseDir: "code/up" });
+    expect(files).toMatchObject({ "code/handler.js": "code" });
+  });
+
+  test.each<[baseDir: string, message: RegExp]>([
+    ["file", /baseDir "file" is not a folder at commit/],
+    ["own", /baseDir "own" is a link that leads in a circle/],
+    ["one", /baseDir "one" is a link that leads in a circle/],
+    ["none", /baseDir "none" does not exist at commit/],
+    ["link/none", /baseDir "link\/none" does not exist at commit/],
+    ["code/out", /the link "code\/out" leads out of it/],
+  ])("%s is the author's mistake", async (baseDir, message) =>
+    expect(shop.fetched({ url, commit, baseDir })).rejects.toMatchObject({
+      failure: "unrecoverable",
+      message: expect.stringMatching(message),
+    }),
+  );
+});
+
 test("a repository that is only a folder of files can be built from", async () => {
   using plain = new TestRepository();
   const first = plain.commit({ "a/handler.js": "1" });

@@ -1,6 +1,8 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { GitError } from "./git-error.ts";
+import { type CheckedOut, type Completion, completeSource } from "./complete-source.ts";
+import { folderInCommit } from "./folder-in-commit.ts";
+import { GitError, SourceRefused } from "./git-error.ts";
 import { gitTree } from "./monorepo/git-tree.ts";
 import { findMonorepo, type Monorepo } from "./monorepo/monorepo.ts";
 import { type CommitQuestion, commitIn, isRefName } from "./resolve-commit.ts";
@@ -35,6 +37,8 @@ export interface FetchedSource {
   committed: string | undefined;
   /** What is in the directory for it. */
   monorepo: Monorepo | undefined;
+  /** What the commit refers to and is not there: a sentence for each thing. */
+  leftOut: string[];
 }
 
 const defaultTimeoutMs = 10 * 60_000;
@@ -46,7 +50,7 @@ const maxNamesBytes = 16 * 1024 ** 2;
 /**
  * Puts the files of one folder of one commit into a directory, with as little sent as the server
  * knows how to: the commit without its history, of a folder only that folder's contents. Servers
- * that refuse this are asked for more, down to everything.
+ * that refuse this are asked for more, down to everything. Submodules and files in LFS come, too (`completeSource`).
  */
 export async function fetchSource(request: FetchRequest): Promise<FetchedSource> {
   const { url } = request;
@@ -57,17 +61,50 @@ export async function fetchSource(request: FetchRequest): Promise<FetchedSource>
       `${JSON.stringify(request.commit.slice(0, 200))} is not a full commit id`,
     );
   }
-  return withRedirects(parseRepositoryUrl(url), request, (session, repository) =>
-    fetchFrom(request, repository.url, folder, session),
-  );
+  const completion: Completion = {
+    request,
+    directory: request.destination,
+    modules: 0,
+    leftOut: [],
+    async fetchModule({ depth, ...module }) {
+      const own = {
+        ...request,
+        ...module,
+        reference: module.commit,
+        baseDir: "",
+        monorepo: undefined,
+      };
+      await fetchRepository(own, "", { completion, depth });
+    },
+  };
+  const found = await fetchRepository({ ...request, url }, folder, { completion, depth: 0 });
+  return { ...found, leftOut: completion.leftOut };
 }
+
+/** What belongs to all repositories of a source, and how many of them this one is inside of. */
+interface Within {
+  completion: Completion;
+  depth: number;
+}
+
+type FetchedCommit = Omit<FetchedSource, "leftOut">;
+
+const fetchRepository = (
+  request: FetchRequest,
+  folder: string,
+  within: Within,
+): Promise<FetchedCommit> =>
+  withRedirects(parseRepositoryUrl(request.url), request, (session, repository) =>
+    fetchFrom(request, repository.url, folder, session, within),
+  );
 
 async function fetchFrom(
   request: FetchRequest,
   url: string,
   folder: string,
   session: GitSession,
-): Promise<FetchedSource> {
+  within: Within,
+): Promise<FetchedCommit> {
   const { report = () => {}, timeoutMs = defaultTimeoutMs, signal } = request;
   const places = [
     session.directory,
@@ -79,7 +116,7 @@ async function fetchFrom(
   for (const attempt of attemptsFor(request, folder)) {
     try {
       report(`fetching ${attempt.what}`);
-      return await checkOut(request, url, folder, attempt, session, bounds);
+      return await checkOut(request, url, folder, attempt, session, bounds, within);
     } catch (error) {
       if (!(error instanceof GitError) || error.failure !== "refused") throw error;
       refusal = error;
@@ -126,17 +163,18 @@ function attemptsFor({ commit, reference }: FetchRequest, folder: string): Attem
 }
 
 async function checkOut(
-  { commit, destination, monorepo }: FetchRequest,
+  { url: named, commit, destination, monorepo }: FetchRequest,
   url: string,
-  folder: string,
+  baseDir: string,
   { options, wanted }: Attempt,
   session: GitSession,
   bounds: Bounds,
-): Promise<FetchedSource> {
+  { completion, depth }: Within,
+): Promise<FetchedCommit> {
   const gitDir = join(session.directory, "repository");
   rmSync(gitDir, { recursive: true, force: true });
-  const git = async (args: string[], limits: { maxOutputBytes?: number } = {}) => {
-    const output = await session.run(["--git-dir", gitDir, ...args], { ...bounds, ...limits });
+  const git: CheckedOut["git"] = async (args, options = {}) => {
+    const output = await session.run(["--git-dir", gitDir, ...args], { ...bounds, ...options });
     bounds.check();
     return output;
   };
@@ -160,7 +198,7 @@ async function checkOut(
       `the server did not send commit ${commit}`,
     );
   }
-  await assertFolder(commit, folder, git);
+  const folder = await folderInCommit(commit, baseDir, git);
   // Folders may hold themselves many times over. Counting them needs no memory, writing them does.
   await git(["ls-tree", "-r", "-z", "--name-only", `${commit}:${folder}`], {
     maxOutputBytes: maxNamesBytes,
@@ -170,13 +208,21 @@ async function checkOut(
   // no link, and leaves submodules as empty folders.
   const workTree = ["--work-tree", destination, "-c", "core.bare=false"];
   await git([...workTree, "read-tree", "--reset", "-u", `${commit}:${folder}`]);
-  return {
-    committed: dateOf(await git(["log", "-1", "--format=%ct", commit])),
-    monorepo:
-      monorepo === undefined
-        ? undefined
-        : await findMonorepo(folder, monorepo, gitTree({ commit, gitDir, git, maxNamesBytes })),
-  };
+  const around =
+    monorepo === undefined
+      ? undefined
+      : await findMonorepo(folder, monorepo, gitTree({ commit, gitDir, git, maxNamesBytes }));
+  const all = { repository: parseRepositoryUrl(named), commit, session, git, depth };
+  await completeSource(
+    { ...all, directory: destination, prefix: folder, has: () => true },
+    completion,
+  );
+  if (monorepo !== undefined && around) {
+    const packages = around.packages.map((each) => `${join(around.root, each)}/`);
+    const has = (path: string) => packages.some((each) => path.startsWith(each));
+    await completeSource({ ...all, directory: monorepo, prefix: "", has }, completion);
+  }
+  return { committed: dateOf(await git(["log", "-1", "--format=%ct", commit])), monorepo: around };
 }
 
 /** Seconds since 1970; a commit may say what it likes. */
@@ -184,23 +230,6 @@ function dateOf(seconds: string): string | undefined {
   const ms = /^\d{1,11}$/.test(seconds.trim()) ? Number(seconds) * 1000 : NaN;
   const text = ms < 253_402_300_800_000 ? new Date(ms).toISOString() : undefined;
   return text?.replace(".000Z", "Z");
-}
-
-async function assertFolder(
-  commit: string,
-  folder: string,
-  git: (args: string[]) => Promise<string>,
-): Promise<void> {
-  if (folder === "") return;
-  const listed = await git(["--literal-pathspecs", "ls-tree", "-z", commit, "--", folder]);
-  const type = /^\d+ (\w+) /.exec(listed)?.[1];
-  if (type === "tree") return;
-  const name = JSON.stringify(folder);
-  const what =
-    type === undefined
-      ? `baseDir ${name} does not exist at commit ${commit}`
-      : `baseDir ${name} is ${type === "commit" ? "a submodule" : "not a folder"} at commit ${commit}`;
-  throw new GitError("unrecoverable", what);
 }
 
 /** `/a/./b/` is `a/b`, and the root is empty. */
@@ -235,7 +264,7 @@ function boundsOf(
   const look = () => {
     if (places.reduce((sum, place) => sum + sizeOf(place), 0) <= maxBytes) return;
     const message = `the repository is larger than ${Math.round(maxBytes / 1024 ** 2)} MiB`;
-    stop.abort(new GitError("unrecoverable", message));
+    stop.abort(new SourceRefused(message));
   };
   const timer = setInterval(look, sizeCheckMs);
   const check = () => {
@@ -253,7 +282,7 @@ function sizeOf(directory: string): number {
     for (const entry of readdirSync(directory, { withFileTypes: true })) {
       const path = join(directory, entry.name);
       if (entry.isDirectory()) size += sizeOf(path);
-      else size += statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+      else size += lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
     }
   } catch {
     return size;

@@ -21,6 +21,13 @@ export class GitError extends Error {
   }
 }
 
+/** What neither another attempt mends nor leaving a part of the source out: it is too large, or is not what the commit says. */
+export class SourceRefused extends GitError {
+  constructor(message: string) {
+    super("unrecoverable", message);
+  }
+}
+
 /** The contract's message (docs/compatibility.md#git). */
 export const authorizationFailed = "Authorization to git server failed";
 

@@ -1,6 +1,6 @@
 import { type Readable } from "node:stream";
 import { limitReached, NotStarted, signalGroup, startProgram } from "@spry/kube";
-import { GitError, readFailure, unreachableServer } from "./git-error.ts";
+import { GitError, readFailure, SourceRefused, unreachableServer } from "./git-error.ts";
 
 export interface GitRun {
   cwd: string;
@@ -61,8 +61,7 @@ export async function runGit(args: readonly string[], run: GitRun): Promise<stri
       size += chunk.length;
       if (size > maxOutputBytes)
         end(
-          new GitError(
-            "unrecoverable",
+          new SourceRefused(
             `git's output exceeded its limit (${Math.round(maxOutputBytes / 1024 ** 2)} MiB): too many files`,
           ),
         );

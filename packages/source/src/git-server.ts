@@ -37,7 +37,8 @@ export interface LocateOptions {
   services?: ServiceLookup | undefined;
 }
 
-const denied =
+/** What is said of a server that is not asked. */
+export const denied =
   "source.gitRepository.url leads to an address that Functions are not fetched from: loopback, link-local, " +
   "or this platform itself; an operator can allow it by spec.gitAllowedAddresses of the Serverless object";
 

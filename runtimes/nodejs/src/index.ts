@@ -2,3 +2,5 @@
 export { compileRuntime } from "./image/compile-runtime.ts";
 export { layOut } from "./image/lay-out.ts";
 export { bundleRuntime, type RuntimeFile } from "./image/runtime-files.ts";
+/** What `spry test` does for tests in TypeScript, as the runtime does for Functions. */
+export { findTypeScript } from "./typescript-names.ts";

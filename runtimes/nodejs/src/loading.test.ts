@@ -114,6 +114,130 @@ export const main = (event: Event, context: Context): string => hello;`,
       },
     },
   ];
+  /** By the names that a compiler would give them: `"module": "nodenext"` asks for it. */
+  const named: { name: string; files: Record<string, string> }[] = [
+    {
+      name: "./text.js for text.ts, in an ES module package",
+      files: {
+        "handler.ts": 'import { text } from "./text.js"; export const main = (): string => text;',
+        "text.ts": 'export const text: string = "hello";',
+        "package.json": '{"type":"module"}',
+      },
+    },
+    {
+      name: "./text.js for text.ts, without a package.json",
+      files: {
+        "handler.ts": 'import { text } from "./text.js"; export const main = (): string => text;',
+        "text.ts": 'export const text: string = "hello";',
+      },
+    },
+    {
+      name: "./text.js for text.ts, required",
+      files: {
+        "handler.cts":
+          'const { text } = require("./text.js"); exports.main = (event: unknown) => text;',
+        "text.ts": 'const text: string = "hello"; module.exports = { text };',
+      },
+    },
+    {
+      name: "./text.mjs for text.mts and ./word.cjs for word.cts",
+      files: {
+        "handler.mts": 'import { text } from "./text.mjs"; export const main = (): string => text;',
+        "text.mts": 'import word from "./word.cjs"; export const text: string = word;',
+        "word.cts": 'const word: string = "hello"; module.exports = word;',
+      },
+    },
+    {
+      name: "while it runs",
+      files: {
+        "handler.ts":
+          'export const main = async (): Promise<string> => (await import("./lib/text.js")).text;',
+        "lib/text.ts": 'export { text } from "../words/index.js";',
+        "words/index.ts": 'export const text: string = "hello";',
+      },
+    },
+    {
+      name: "folders, and files without extension",
+      files: {
+        "handler.ts":
+          'import { a } from "./lib"; import { b } from "./b"; import { c } from "./lib/"; export const main = (): string => a + b + c;',
+        "lib/index.ts": 'export const a: string = "h"; export const c: string = "llo";',
+        "b.ts": 'export const b: string = "e";',
+      },
+    },
+    {
+      name: "folders, and files without extension, required",
+      files: {
+        "handler.cts":
+          'const text: string = require("./lib").a + require("./b") + require("./c"); exports.main = () => text;',
+        "lib/index.ts": 'const a: string = "h"; module.exports = { a };',
+        "b.ts": 'const b: string = "e"; module.exports = b;',
+        "c.js": 'module.exports = "llo";',
+      },
+    },
+    {
+      name: "what imports of package.json leads to",
+      files: {
+        "handler.ts":
+          'import { a } from "#text"; import { b } from "#lib/b.js"; import { c } from "me/c"; export const main = (): string => a + b + c;',
+        "src/text.ts": 'export const a: string = "h";',
+        "lib/b.ts": 'export const b: string = "ell";',
+        "c.ts": 'export const c: string = "o";',
+        "package.json":
+          '{"name":"me","imports":{"#text":"./src/text.js","#lib/*":"./lib/*"},"exports":{"./c":"./c.js"}}',
+      },
+    },
+    {
+      name: "what imports of package.json leads to, required",
+      files: {
+        "handler.cts": 'const { a } = require("#text"); exports.main = (event: unknown) => a;',
+        "src/text.ts": 'const a: string = "hello"; module.exports = { a };',
+        "package.json": '{"imports":{"#text":"./src/text.js"}}',
+      },
+    },
+    {
+      name: "the JavaScript of that name, where there is one",
+      files: {
+        "handler.ts": 'import { text } from "./text.js"; export const main = (): string => text;',
+        "text.ts": 'export const text: string = "TypeScript";',
+        "text.js": 'exports.text = "hello";',
+      },
+    },
+    {
+      name: "a file whose name has dots and signs",
+      files: {
+        "handler.ts":
+          'import { text } from "./a%20b%23c/text.data.js?x=1"; export const main = (): string => text;',
+        "a b#c/text.data.ts": 'export const text: string = "hello";',
+      },
+    },
+    {
+      name: "TypeScript from TypeScript that is called JavaScript",
+      files: {
+        "handler.js": 'import { text } from "./text.js"; export const main = (): string => text;',
+        "text.ts": 'export const text: string = "hello";',
+      },
+    },
+    {
+      name: "TypeScript from JavaScript",
+      files: {
+        "handler.js": 'import { text } from "./text.js"; export const main = () => text;',
+        "text.ts": 'export const text: string = "hello";',
+      },
+    },
+    {
+      name: "TypeScript required by JavaScript",
+      files: {
+        "handler.js": 'const { text } = require("./text.js"); exports.main = () => text;',
+        "text.ts": 'const text: string = "hello"; module.exports = { text };',
+      },
+    },
+  ];
+  test.each(named)("with TypeScript imported as $name", async ({ files }) => {
+    const { url } = await startFunction(files);
+    expect((await send(url)).body).toBe("hello");
+  });
+
   test.each(forms)("from $name", async ({ files, env = {} }) => {
     const { url, stderr } = await startFunction(files, env);
     expect((await send(url)).body).toBe("hello");
@@ -150,6 +274,52 @@ export const main = (event: Event, context: Context): string => hello;`,
       name: "TypeScript that must be compiled",
       files: { "handler.js": "const a: number = 1;\nenum E { b }\nexport const main = () => E.b;" },
       says: /^loading handler\.js: SyntaxError: TypeScript enum is not supported [^\n]*\n[^\n]*handler\.js:2\n(?:.*\n)*enum E \{ b \}\n\^+/,
+    },
+    {
+      name: "TypeScript that is called JavaScript, with a mistake after its types",
+      files: {
+        "handler.js":
+          "export default {\n  async fetch(request: Request) {\n    const x = ;\n  },\n};\n",
+      },
+      says: /^loading handler\.js: SyntaxError: Expression expected\n[^\n]*handler\.js:3\n(?:.*\n)*? {4}const x = ;\n {14}\^/,
+    },
+    {
+      name: "the same in CommonJS, on one line and with a tab",
+      files: { "handler.js": "module.exports = {\n\tmain: (event: Event) => ,\n};\n" },
+      says: /^loading handler\.js: SyntaxError: Expression expected\n[^\n]*handler\.js:2\n/,
+    },
+    {
+      name: "the same after imports and interfaces",
+      files: {
+        "handler.js":
+          'import { createHash } from "node:crypto";\ninterface A { a: string }\nexport const main = async (a: A) => {\n  if (a {\n};\n',
+      },
+      says: /^loading handler\.js: SyntaxError: [^\n]*\n[^\n]*handler\.js:4\n/,
+    },
+    {
+      name: "JavaScript with a mistake, in the words of its own parser",
+      files: { "handler.js": "export default {\n  fetch() {\n    const x = ;\n  },\n};\n" },
+      says: /^loading handler\.js: SyntaxError: Unexpected token ';'\n[^]*handler\.js:3/,
+    },
+    {
+      name: "TypeScript with a mistake in another file",
+      files: {
+        "handler.ts": 'import "./util.js";\nexport const main = () => 1;',
+        "util.ts": "export const a: number = 1;\nconst b: string = ;\n",
+      },
+      says: /^loading handler\.ts: SyntaxError: Expression expected\n[^\n]*util\.ts:2\n/,
+    },
+    {
+      name: "a module that is not there, imported by TypeScript",
+      files: {
+        "handler.ts": 'import { a } from "./none.js";\nexport const main = (): string => a;',
+      },
+      says: /^loading handler\.ts: Cannot find module '[^']*none\.js' imported from /,
+    },
+    {
+      name: "a module that is not there, required by TypeScript",
+      files: { "handler.cts": 'const a: string = require("./none.js");' },
+      says: /^loading handler\.cts: Cannot find module '\.\/none\.js'\n[^]*at .*handler\.cts:1/,
     },
     {
       name: "no main",

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { dump } from "js-yaml";
 import { type Function, runtimeOf } from "@spry/function";
@@ -78,10 +78,11 @@ function directoryOf(source: string, name: string): string {
 }
 
 function copySource(source: string, target: string): void {
-  for (const { path: name, file } of listSource(source).files) {
+  for (const { path: name, file, link } of listSource(source).files) {
     const place = path.join(target, name);
     mkdirSync(path.dirname(place), { recursive: true });
-    copyFileSync(file, place);
+    if (link) symlinkSync(link.text, place);
+    else copyFileSync(file, place);
   }
 }
 

@@ -9,7 +9,7 @@ import { pairFiles, pairTemplate } from "../init/pair-template.ts";
 import { kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
 import { knownVersions } from "../kyma/schema.ts";
 import { checkedName } from "../project/checked-name.ts";
-import { listSource } from "../project/files.ts";
+import { copiesForLinks, listSource } from "../project/files.ts";
 import { configName } from "../project/schema.ts";
 import { nameFrom, runtimeNamed } from "../project/project.ts";
 import { shownPath } from "../project/shown-path.ts";
@@ -162,7 +162,8 @@ async function contentOf(options: InitOptions, runtime: Runtime, name: string): 
 
 function readAll(directory: string): Record<string, Buffer> {
   const { files } = listSource(directory);
-  return Object.fromEntries(files.map(({ path: name, file }) => [name, readFileSync(file)]));
+  const all = [...files.filter(({ link }) => !link), ...copiesForLinks(files)];
+  return Object.fromEntries(all.map(({ path: name, file }) => [name, readFileSync(file)]));
 }
 
 /** `--template fastapi` alone says which language is meant. */

@@ -1,9 +1,10 @@
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import path from "node:path";
 import { messageOf, startProgram } from "@spry/kube";
 import { endOnInterrupt, type EndSignal, untilInterrupted } from "../interruption.ts";
 import { runQuietly } from "../dev/quiet-runner.ts";
+import { typeScriptHook } from "../dev/typescript-hook.ts";
 import { type Project } from "../project/project.ts";
 import { projectOf, targetsOf } from "../project/targets.ts";
 import { npmCli } from "../platform/npm-cli.ts";
@@ -30,21 +31,24 @@ export async function test(directory: string, args: readonly string[]): Promise<
   let signalled: EndSignal | undefined;
   void interrupted.then((signal) => (signalled = signal));
   let code = 0;
+  const hook = typeScriptHook();
   try {
     for (const { functions, command } of suites) {
-      const [{ root, name }] = functions;
+      const [{ root, name, runtime }] = functions;
       if (signalled) break;
       if (targets.length > 1) console.error(`${functions.map((each) => each.name).join(", ")}:`);
       const [program, ...own] = command;
       const variables = { ...variablesOf(run.urls), SPRY_URL: run.urls[name] };
+      const options = runtime.language === "nodejs" && { NODE_OPTIONS: hook.nodeOptions };
       const result = await finish(program, [...own, ...args], {
         cwd: root,
-        env: { ...process.env, PATH: withOwnNode(process.env["PATH"]), ...variables },
+        env: { ...process.env, PATH: withOwnNode(process.env["PATH"]), ...options, ...variables },
         interrupted,
       });
       code ||= result;
     }
   } finally {
+    rmSync(hook.directory, { recursive: true, force: true });
     await run.stop();
   }
   process.exit(code);

@@ -1,6 +1,7 @@
 /** Finds what cannot be loaded before anything is built: syntax errors, with file, line and column. */
 import { execFile } from "node:child_process";
 import path from "node:path";
+import { type Loader } from "esbuild";
 import { runEsbuild } from "./esbuild-program.ts";
 import { type SourceEntry } from "../project/files.ts";
 import { shortened } from "../terminal-width.ts";
@@ -30,7 +31,10 @@ export async function syntaxProblems(
   return inJavaScript(project);
 }
 
-/** Code without mistakes needs the program's exit code only; what is wrong with other code the library says with its places. */
+/**
+ * Code without mistakes needs the program's exit code only; what is wrong with other code the library says with its places. A
+ * `handler.js` may be TypeScript: its mistakes are those of the language that it is valid in for longer.
+ */
 async function inJavaScript({ root, handler }: Project): Promise<SyntaxProblem[]> {
   const isCorrect = await runEsbuild(
     [
@@ -45,7 +49,24 @@ async function inJavaScript({ root, handler }: Project): Promise<SyntaxProblem[]
     { cwd: root },
   );
   if (isCorrect) return [];
-  const { build, stop } = await import("esbuild");
+  const { stop } = await import("esbuild");
+  try {
+    const problems = await problemsOf(root, handler);
+    const [first] = problems;
+    if (first?.file !== handler || !handler.endsWith(".js")) return problems;
+    const typed = await problemsOf(root, handler, { ".js": "ts" });
+    return typed.length === 0 || isLater(typed[0], first) ? typed : problems;
+  } finally {
+    await stop();
+  }
+}
+
+async function problemsOf(
+  root: string,
+  handler: string,
+  loader: Record<string, Loader> = {},
+): Promise<SyntaxProblem[]> {
+  const { build } = await import("esbuild");
   try {
     await build({
       entryPoints: [path.join(root, handler)],
@@ -57,6 +78,7 @@ async function inJavaScript({ root, handler }: Project): Promise<SyntaxProblem[]
       packages: "external",
       logLevel: "silent",
       tsconfigRaw: {},
+      loader,
     });
     return [];
   } catch (error) {
@@ -64,9 +86,15 @@ async function inJavaScript({ root, handler }: Project): Promise<SyntaxProblem[]
     return compilerProblems(error).filter(
       ({ message }) => !message.startsWith("No loader is configured"),
     );
-  } finally {
-    await stop();
   }
+}
+
+/** In the same file. */
+function isLater(problem: SyntaxProblem | undefined, other: SyntaxProblem): boolean {
+  if (problem?.file !== other.file) return true;
+  return (
+    problem.line > other.line || (problem.line === other.line && problem.column > other.column)
+  );
 }
 
 /** What esbuild says is wrong, with its places. */
@@ -103,7 +131,9 @@ async function inPython(
   { root, runtime }: Project,
   files: readonly SourceEntry[],
 ): Promise<SyntaxProblem[]> {
-  const names = files.filter((file) => file.path.endsWith(".py")).map((file) => file.path);
+  const names = files
+    .filter((file) => !file.link && file.path.endsWith(".py"))
+    .map((file) => file.path);
   // A large room, which other commands and languages start quicker without.
   const { findPython } = await import("@spry/machine");
   const python = await findPython(runtime.interpreter.replace("python@", ""));

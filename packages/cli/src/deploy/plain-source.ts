@@ -14,7 +14,9 @@ const maxBytes = 1_000_000;
 export function isPlainSource({ root, runtime }: Project, files: readonly SourceEntry[]): boolean {
   if (runtime.language === "nodejs" && hasBuildScript(root)) return false;
   if (files.some((file) => file.path === "pyproject.toml")) return false;
-  const relevant = files.filter((file) => isManifest(file.path) || code.test(file.path));
+  const relevant = files.filter(
+    ({ path, link }) => !link?.isFolder && (isManifest(path) || code.test(path)),
+  );
   if (relevant.reduce((sum, { size }) => sum + size, 0) > maxBytes) return false;
   const sources = relevant.map((each) => ({
     path: each.path,

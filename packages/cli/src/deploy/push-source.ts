@@ -60,12 +60,11 @@ export async function pushSource(
         { event: "source", function: project.name, files: files.length, sentBytes },
         `${project.name}: ${files.length} ${files.length === 1 ? "file" : "files"}, ${text}`,
       );
-    const layerFiles: LayerFile[] = files.map(({ path: name, file, size, isExecutable }) => ({
-      path: name,
-      file,
-      size,
-      mode: isExecutable ? 0o755 : 0o644,
-    }));
+    const layerFiles: LayerFile[] = files.map(({ path: name, file, size, isExecutable, link }) =>
+      link
+        ? { path: name, link: link.text }
+        : { path: name, file, size, mode: isExecutable ? 0o755 : 0o644 },
+    );
     const compiled = needsCompiling(project, files)
       ? await oneAtATime(() => compiledCode(project, files))
       : undefined;

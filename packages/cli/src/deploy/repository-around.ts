@@ -1,9 +1,9 @@
 /** What a directory needs of the repository around it: the npm packages of its workspace, the root's lock file, `file:` folders. */
-import { readdirSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import path from "node:path";
-import { repositoryFiles } from "@spry/image";
+import { entriesBelow, repositoryFiles } from "@spry/image";
 import { copyMonorepo, GitError } from "@spry/source";
-import { listSource } from "../project/files.ts";
+import { copiesForLinks, listSource } from "../project/files.ts";
 import { type Project } from "../project/project.ts";
 import { UserError } from "../user-error.ts";
 
@@ -20,17 +20,25 @@ export async function repositoryAround(
   const base = path.resolve(directory, path.relative(`/${found.folder}`, "/"));
   const packages = found.packages.map((each) => path.posix.join(found.root, each));
   // What is secret by its name, or ignored, stays here, as of the directory itself.
+  const listed = found.packages.map((each) => listSource(path.join(base, each)).files);
   const sent = new Set(
-    found.packages.flatMap((each, at) =>
-      listSource(path.join(base, each)).files.map((file) => `${packages[at]}/${file.path}`),
-    ),
+    listed.flatMap((files, at) => files.map((file) => `${packages[at]}/${file.path}`)),
   );
   const isPackage = (name: string) => packages.some((each) => name.startsWith(`${each}/`));
-  const files = readdirSync(scratch, { recursive: true, withFileTypes: true })
+  const files = entriesBelow(scratch)
     .filter((entry) => entry.isFile())
     .map((entry) => path.join(entry.parentPath, entry.name))
     .map((file) => ({ file, name: path.relative(scratch, file).split(path.sep).join("/") }))
     .filter(({ name }) => sent.has(name) || !isPackage(name))
     .map(({ file, name }) => ({ path: name, file, size: statSync(file).size, mode: 0o644 }));
-  return repositoryFiles(found, files);
+  // In the image they are read where credentials are: there are no links among them.
+  const linked = listed.flatMap((own, at) =>
+    copiesForLinks(own).map(({ path: name, file, size }) => ({
+      path: `${packages[at]}/${name}`,
+      file,
+      size,
+      mode: 0o644,
+    })),
+  );
+  return repositoryFiles(found, [...files, ...linked]);
 }

@@ -25,7 +25,9 @@ export async function withGitFiles<T>(place: GitPlace, use: (dir: string) => T):
     const allowed = [parseRepositoryUrl(place.url).host, "127.0.0.0/8", "::1/128"];
     const { url, baseDir } = place;
     const commit = await commitOf(place, allowed);
-    await fetchSource({ url, reference: commit, commit, baseDir, destination, allowed });
+    const request = { url, reference: commit, commit, baseDir, destination, allowed };
+    const { leftOut } = await fetchSource(request);
+    for (const sentence of leftOut) console.error(`warning: ${sentence}`);
     return use(destination);
   } catch (error) {
     if (!(error instanceof GitError)) throw error;

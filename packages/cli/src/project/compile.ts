@@ -40,7 +40,7 @@ export function needsCompiling(project: Project, files: readonly SourceEntry[]):
   const { root, handler, runtime } = project;
   if (runtime.language !== "nodejs" || hasBuildScript(root)) return false;
   if (withJsx.test(handler)) return true;
-  const sources = files.filter((file) => typed.test(file.path));
+  const sources = files.filter((file) => !file.link && typed.test(file.path));
   if (!typed.test(handler) || sources.reduce((sum, { size }) => sum + size, 0) > maxBytes)
     return false;
   const settings = path.join(root, "tsconfig.json");

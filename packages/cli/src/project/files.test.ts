@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { listSource } from "./files.ts";
+import { copiesForLinks, listSource } from "./files.ts";
 
 function directory(files: Record<string, string>): string {
   const root = mkdtempSync(path.join(tmpdir(), "source-"));
@@ -61,14 +61,49 @@ test(".spryignore replaces .gitignore", () => {
   expect(pathsIn(root)).toEqual([".gitignore", ".spryignore", "built.js", "handler.js"]);
 });
 
-test("links to files inside are followed, others refused", () => {
-  const root = directory({ "handler.js": "x", "lib/a.js": "" });
+test("links inside stay links, to files and to folders", () => {
+  const root = directory({ "handler.js": "x", "lib/a.js": "12345" });
   symlinkSync("handler.js", path.join(root, "index.js"));
-  expect(pathsIn(root)).toEqual(["handler.js", "index.js", "lib/a.js"]);
-  symlinkSync("/etc/hostname", path.join(root, "host"));
-  expect(() => listSource(root)).toThrow(
-    "host is a symbolic link out of the directory, to /etc/hostname",
+  symlinkSync("lib", path.join(root, "code"));
+  symlinkSync("..", path.join(root, "lib/up"));
+  symlinkSync("node_modules/x", path.join(root, "x"));
+  const { files } = listSource(root);
+  expect(files.map((file) => [file.path, file.link?.text, file.link?.isFolder, file.size])).toEqual(
+    [
+      ["code", "lib", true, 0],
+      ["handler.js", undefined, undefined, 1],
+      ["index.js", "handler.js", false, 0],
+      ["lib/a.js", undefined, undefined, 5],
+      ["lib/up", "..", true, 0],
+      ["x", "node_modules/x", true, 0],
+    ],
   );
+  expect(copiesForLinks(files).map((file) => file.path)).toEqual([
+    "code/a.js",
+    "index.js",
+    "lib/up/handler.js",
+    "lib/up/lib/a.js",
+  ]);
+});
+
+test.each<[name: string, target: string, message: string]>([
+  ["host", "/etc/hostname", "host is a symbolic link out of the directory, to /etc/hostname"],
+  ["lib/up", "../../x", "lib/up is a symbolic link out of the directory, to ../../x"],
+  ["self", "self", "self is a symbolic link that leads in a circle, to self"],
+  ["none", "none.js", "none is a symbolic link to a file that does not exist, none.js"],
+  ["key", "id_rsa", "key is a symbolic link to id_rsa, which is not among the files that are sent"],
+  ["built", "dist/a.js", "built is a symbolic link to dist, which is not among the files"],
+])("a link that cannot be sent is refused: %s to %s", (name, target, message) => {
+  const files = { "handler.js": "x", "lib/a.js": "", id_rsa: "secret", "dist/a.js": "" };
+  const root = directory({ ...files, ".gitignore": "dist" });
+  symlinkSync(target, path.join(root, name));
+  expect(() => listSource(root)).toThrow(message);
+});
+
+test("an absolute link to a file of the directory is refused, as it leads nowhere elsewhere", () => {
+  const root = directory({ "handler.js": "x" });
+  symlinkSync(path.join(root, "handler.js"), path.join(root, "index.js"));
+  expect(() => listSource(root)).toThrow("index.js is a symbolic link with an absolute path, ");
 });
 
 test("the largest files of a directory that is too large are named", () => {

@@ -1,6 +1,14 @@
 /** The files of a Function's directory that are its source: what `deploy` sends and `dev` watches. */
-import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+} from "node:fs";
 import path from "node:path";
+import { followLink, type SourceEntryKind } from "@spry/function";
 import ignore, { type Ignore } from "ignore";
 import { UserError } from "../user-error.ts";
 
@@ -18,14 +26,16 @@ const never: { name: RegExp; secret?: boolean }[] = [
 /** Examples of an environment are there to be shown. */
 const harmless = /^\.env\.(?:example|sample|template)$/;
 
-/** A file of the source; `path` is relative, with `/`. `size` in bytes. */
+/** A file or link of the source; `path` is relative, with `/`. `size` in bytes. */
 export interface SourceEntry {
   path: string;
-  /** Where its content is: inside of the directory, also for a link. */
+  /** Where its content is: inside of the directory, also for a link to a file. */
   file: string;
   size: number;
   /** May be run as a program. */
   isExecutable: boolean;
+  /** Of a link: its text, and what it leads to, relative to the directory. */
+  link?: { text: string; end: string; isFolder: boolean };
 }
 
 export interface SourceList {
@@ -100,13 +110,14 @@ export function keptBackAs(name: string): "secret" | "other" | undefined {
 }
 
 /**
- * Lists the source of a directory. Links to files inside are followed; a link that leaves the directory, and more
- * than `sourceLimits`, is a UserError that names the files.
+ * Lists the source of a directory. Links are listed as links, and not looked into; one that cannot be carried (`followLink`), and
+ * more than `sourceLimits`, is a UserError that names the files.
  */
 export function listSource(directory: string, limits = sourceLimits): SourceList {
   const root = realpathSync(directory);
   const rules = new IgnoreRules(root);
   const list: SourceList = { files: [], folders: [], keptBack: [] };
+  const links = new Map<string, string>();
   let bytes = 0;
 
   const visit = (folder: string, depth: number) => {
@@ -121,7 +132,7 @@ export function listSource(directory: string, limits = sourceLimits): SourceList
       if (kept || rules.ignores(relative, entry.isDirectory())) continue;
       if (entry.isDirectory()) visit(relative, depth + 1);
       else if (entry.isFile()) add(relative, path.join(root, relative));
-      else if (entry.isSymbolicLink()) add(relative, insideOf(root, relative));
+      else if (entry.isSymbolicLink()) links.set(relative, readlinkSync(path.join(root, relative)));
     }
   };
   const add = (relative: string, file: string) => {
@@ -133,34 +144,75 @@ export function listSource(directory: string, limits = sourceLimits): SourceList
   };
 
   visit("", 0);
+  list.files.push(...linksOf(root, list, links));
   if (list.files.length > limits.files || bytes > limits.bytes)
     throw tooMuch(list.files, bytes, limits);
   list.files.sort((a, b) => (a.path < b.path ? -1 : 1));
   return list;
 }
 
-function insideOf(root: string, relative: string): string {
-  let real: string;
-  try {
-    real = realpathSync(path.join(root, relative));
-  } catch {
-    throw new UserError(
-      `${relative} is a symbolic link to a file that does not exist`,
-      "delete it, or list it in .spryignore",
-    );
-  }
-  if (!real.startsWith(root + path.sep))
-    throw new UserError(
-      `${relative} is a symbolic link out of the directory, to ${real}`,
-      "copy the file into the directory, or list the link in .spryignore",
-    );
-  if (!lstatSync(real).isFile())
-    throw new UserError(
-      `${relative} is a symbolic link to something that is not a file`,
-      "list it in .spryignore",
-    );
-  return real;
+function linksOf(
+  root: string,
+  { files, folders }: SourceList,
+  links: ReadonlyMap<string, string>,
+): SourceEntry[] {
+  const kinds = new Map<string, SourceEntryKind>([
+    ...files.map((file) => [file.path, "file"] as const),
+    ...folders.map((folder) => [folder, "folder"] as const),
+    ...[...links].map(([name, link]) => [name, { link }] as const),
+  ]);
+  const entryAt = (name: string) =>
+    kinds.get(name) ?? (path.posix.basename(name) === "node_modules" ? "installed" : undefined);
+  return [...links].map(([name, text]) => {
+    const end = followLink(name, entryAt);
+    const leave = "list the link in .spryignore";
+    if (end.kind === "absolute" || end.kind === "outside") {
+      const isInside = path.resolve(root, path.dirname(name), text).startsWith(root + path.sep);
+      throw isInside
+        ? new UserError(
+            `${name} is a symbolic link with an absolute path, ${text}`,
+            `make it relative, or ${leave}`,
+          )
+        : new UserError(
+            `${name} is a symbolic link out of the directory, to ${text}`,
+            `copy the file into the directory, or ${leave}`,
+          );
+    }
+    if (end.kind === "circle")
+      throw new UserError(
+        `${name} is a symbolic link that leads in a circle, to ${text}`,
+        `delete it, or ${leave}`,
+      );
+    if (end.kind === "missing")
+      throw lstatSync(path.join(root, end.path), { throwIfNoEntry: false })
+        ? new UserError(
+            `${name} is a symbolic link to ${end.path}, which is not among the files that are sent`,
+            `take ${end.path} out of .spryignore or .gitignore, or ${leave}`,
+          )
+        : new UserError(
+            `${name} is a symbolic link to a file that does not exist, ${text}`,
+            `delete it, or ${leave}`,
+          );
+    const file = path.join(root, end.path);
+    const isFolder = end.kind !== "file";
+    const isExecutable = !isFolder && (lstatSync(file).mode & 0o100) !== 0;
+    return { path: name, file, size: 0, isExecutable, link: { text, end: end.path, isFolder } };
+  });
 }
+
+/** Where links cannot be kept: for each one the file, or the files in the folder, that it leads to, under its name. */
+export function copiesForLinks(files: readonly SourceEntry[]): SourceEntry[] {
+  return files.flatMap(({ path: name, link }) => {
+    if (!link) return [];
+    const below = link.end === "" ? "" : `${link.end}/`;
+    return files
+      .filter((file) => !file.link && (file.path === link.end || file.path.startsWith(below)))
+      .map((file) => ({ ...file, path: copyName(name, link.end, file.path) }));
+  });
+}
+
+const copyName = (name: string, end: string, file: string): string =>
+  end === "" ? `${name}/${file}` : `${name}${file.slice(end.length)}`;
 
 function tooMuch(files: SourceEntry[], bytes: number, limits: typeof sourceLimits): UserError {
   const largest = files.toSorted((a, b) => b.size - a.size).slice(0, 3);

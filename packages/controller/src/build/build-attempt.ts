@@ -3,7 +3,14 @@
  * fail. `status.build` records the attempts: a key without retry time and image, together with
  * JobFailed, is a mistake in the source, which is not built again.
  */
-import { type BuildStatus, type Function, managedBy, names, retryDemandOf } from "@spry/function";
+import {
+  type BuildStatus,
+  type Function,
+  functions,
+  managedBy,
+  names,
+  retryDemandOf,
+} from "@spry/function";
 import {
   type Clock,
   type Event,
@@ -104,6 +111,12 @@ export async function followAttempt(
   }
   switch (result.kind) {
     case "succeeded":
+      if (result.leftOut)
+        deps.events.record(functions, draft.fn, {
+          type: "Warning",
+          reason: "SourceIncomplete",
+          message: result.leftOut.join("; "),
+        });
       return { kind: "built", digest: result.digest };
     case "refused":
       status.build = attemptOf(key, job);

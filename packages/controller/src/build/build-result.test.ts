@@ -31,6 +31,12 @@ describe("a build", () => {
       { kind: "succeeded", digest },
     ],
     [
+      "succeeded without all of the source",
+      jobOf(),
+      [buildPodOf(ended(0, `{"image":"push/x@${digest}","leftOut":["submodule \\"lib\\""]}`))],
+      { kind: "succeeded", digest, leftOut: ['submodule "lib"'] },
+    ],
+    [
       "succeeded, and the Job knows",
       jobOf(complete),
       [buildPodOf(ended(0, `{"image":"push/x@${digest}"}`))],

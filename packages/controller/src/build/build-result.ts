@@ -1,4 +1,4 @@
-import { buildExitCodes, digestInMessage, names } from "@spry/function";
+import { buildExitCodes, digestInMessage, leftOutInMessage, names } from "@spry/function";
 import { type ContainerStatus, controllerOf, type Job, type Pod } from "@spry/kube";
 import { isFinished } from "./build-slots.ts";
 import { placementProblem } from "./pod-placement.ts";
@@ -9,7 +9,8 @@ export type BuildResult =
    * `started` once its Pod runs; `detail` is the reason why it makes no progress, if it does not.
    */
   | { kind: "running"; started: boolean; detail?: string }
-  | { kind: "succeeded"; digest: string }
+  /** `leftOut`: sentences about what the source refers to and the image lacks. */
+  | { kind: "succeeded"; digest: string; leftOut?: string[] }
   /** The code or its dependencies are wrong: the same build would fail again. */
   | { kind: "refused"; message: string }
   /** The environment failed: another attempt may succeed. */
@@ -85,7 +86,8 @@ function resultOf(
 ): BuildResult {
   if (exitCode === buildExitCodes.done) {
     const digest = digestInMessage(output);
-    if (digest) return { kind: "succeeded", digest };
+    const leftOut = leftOutInMessage(output);
+    if (digest) return { kind: "succeeded", digest, ...(leftOut.length > 0 && { leftOut }) };
     return { kind: "broke", message: "build succeeded but reported no image digest" };
   }
   if (exitCode === buildExitCodes.refused) {

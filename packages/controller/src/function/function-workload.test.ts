@@ -136,6 +136,23 @@ test.each([
   },
 );
 
+test("what a build's source lacks is in one Event", async () => {
+  await platform.apply("hello");
+  const leftOut = [
+    'submodule "lib" is left out: its URL has the scheme file',
+    '"a.bin" is a pointer',
+  ];
+  const image = `push.example:5000/${namespace}-hello@sha256:${"1".repeat(64)}`;
+  await platform.endBuild("hello", { exitCode: 0, message: JSON.stringify({ image, leftOut }) });
+  await platform.rollOut("hello");
+  await platform.condition("hello", "Running", "DeploymentReady");
+  await platform.settle();
+  const { items } = await platform.client.list(resources.events, { namespace });
+  expect(items.filter(({ reason }) => reason === "SourceIncomplete")).toMatchObject([
+    { type: "Warning", message: leftOut.join("; "), count: 1 },
+  ]);
+});
+
 describe("scaling", () => {
   test("between bounds gets an autoscaler of the Function; without bounds it goes", async () => {
     await platform.running("hello", { scaleConfig: { minReplicas: 1, maxReplicas: 3 } });

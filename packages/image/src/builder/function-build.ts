@@ -79,7 +79,7 @@ export class FunctionBuild {
   static async open(
     options: BuildOptions,
     directory: string,
-    files: readonly SourceFile[] = readSource(options.source),
+    files: readonly SourceFile[] = readSource(options.source, { report: options.report }),
   ): Promise<FunctionBuild> {
     const build = new FunctionBuild(options, directory, files);
     if (options.sourceDigest !== undefined && options.sourceDigest !== build.#digest)

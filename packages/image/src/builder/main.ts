@@ -8,7 +8,7 @@ import { writeFileSync } from "node:fs";
 import { buildExitCodes, builtMessage } from "@spry/function";
 import { readFlags } from "./flags.ts";
 import { readHandover, writeMade } from "./handover.ts";
-import { runStep } from "./step.ts";
+import { fetchedSource, runStep } from "./step.ts";
 import { messageOf, UserError } from "./user-error.ts";
 import { becomeBuild } from "./wait-for-build.ts";
 
@@ -28,7 +28,7 @@ async function build(): Promise<number> {
     const image = await runStep(flags, before);
     if (image === undefined) return buildExitCodes.done;
     console.log(`pushed ${image}`);
-    const message = builtMessage(image);
+    const message = builtMessage(image, fetchedSource(flags.handover).leftOut);
     if (flags.step === "fetch") writeMade(flags.handover, message);
     writeTerminationMessage(message);
     return buildExitCodes.done;

@@ -51,7 +51,7 @@ export function builtSource(functionDirectory: string, directory: string): Sourc
   const built = join(rootIn(directory), functionDirectory);
   if (!isDirectoryBelow(directory, built))
     throw new UserError("running the build script: it has removed the Function's directory");
-  return readSource(built);
+  return readSource(built, { takesAbsoluteLinks: true });
 }
 
 function putFile(entry: LayerFile, file: string): void {

@@ -10,12 +10,16 @@ const configFiles = new Set([".npmrc", "pip.conf"]);
  * package.json that is blank Node.js refuses to load modules: both are left out.
  */
 export function sourceLayer(files: readonly SourceFile[], scratch: string): Promise<Layer> {
-  const isBlank = ({ content }: SourceFile) => content.toString().trim() === "";
+  const isBlank = ({ content, link }: SourceFile) =>
+    link === undefined && content.toString().trim() === "";
   const entries = files.filter((file) => {
     const name = file.path.slice(file.path.lastIndexOf("/") + 1);
     return !configFiles.has(name) && !(name === "package.json" && isBlank(file));
   });
-  const size = entries.reduce((sum, { content }) => sum + content.length, 0);
+  const size = entries.reduce(
+    (sum, { content, link }) => sum + (link === undefined ? content.length : 0),
+    0,
+  );
   const inMemory = size < 4 * 1024 * 1024;
   return createLayer(entries, inMemory ? {} : { scratchFile: join(scratch, "source.tar") });
 }

@@ -4,13 +4,13 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
-  readdirSync,
   renameSync,
   rmSync,
   type Stats,
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { entriesBelow } from "../entries-below.ts";
 import { type LayerFile } from "../layer.ts";
 import { type SourceFile } from "./function-source.ts";
 import { UserError } from "./user-error.ts";
@@ -61,8 +61,7 @@ export function takeRepository(
 /** A link could bring files of the builder itself, such as its credentials, into the image. `spry deploy` sends none. */
 function refuseLinks(directory: string): void {
   const isLink = (entry: Dirent | Stats) => !entry.isFile() && !entry.isDirectory();
-  const entries = readdirSync(directory, { recursive: true, withFileTypes: true });
-  if (isLink(lstatSync(directory)) || entries.some(isLink))
+  if (isLink(lstatSync(directory)) || entriesBelow(directory).some(isLink))
     throw new UserError(`source: ${folder} may have files and folders only`);
 }
 

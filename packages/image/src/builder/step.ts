@@ -112,12 +112,13 @@ function digestIn(text: string | undefined): Digest | undefined {
   return text === undefined ? undefined : parseDigest(text);
 }
 
-/** What the fetcher of the source has left next to it: when it was committed, and what else it needs. */
-function fetchedSource(handover: string): {
+/** What the fetcher of the source has left next to it: when it was committed, what else it needs, and what is not there. */
+export function fetchedSource(handover: string): {
   created: string | undefined;
   monorepo: Monorepo | undefined;
+  leftOut: string[];
 } {
-  let found: { committed?: unknown; monorepo?: unknown } = {};
+  let found: { committed?: unknown; monorepo?: unknown; leftOut?: unknown } = {};
   try {
     found = JSON.parse(readFileSync(join(handover, "source.json"), "utf8")) as typeof found;
   } catch {
@@ -127,6 +128,7 @@ function fetchedSource(handover: string): {
   return {
     created: isDate ? String(found.committed) : undefined,
     monorepo: parseMonorepo(found.monorepo, join(handover, "monorepo")),
+    leftOut: Array.isArray(found.leftOut) ? found.leftOut.map(String) : [],
   };
 }
 

@@ -54,7 +54,9 @@ export function transformTypeScript(
   return files.map((file) => made.get(file) ?? file);
 }
 
-function isCandidate({ path, content }: SourceFile): boolean {
+function isCandidate({ path, content, link }: SourceFile): boolean {
+  // What a link leads to is a file of the source.
+  if (link !== undefined) return false;
   if (!isCode.test(path) || isTest.test(path) || content.length > limits.fileSize) return false;
   // What is looked for is ASCII; this way of reading it costs least.
   const text = content.toString("latin1");

@@ -1,5 +1,5 @@
 /** One repository behind three Git servers, and what the tests ask of them. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type GitCredentials } from "../credentials.ts";
@@ -97,15 +97,19 @@ function randomText(length: number): string {
   return Array.from({ length: length / 8 }, () => next().toString(16).padStart(8, "0")).join("");
 }
 
-function contentsOf(directory: string): Record<string, string> {
-  const entries = readdirSync(directory, { withFileTypes: true, recursive: true });
-  return Object.fromEntries(
-    entries
-      .filter((entry) => !entry.isDirectory())
-      .map((entry) => join(entry.parentPath, entry.name))
-      .map((file) => [
-        file.slice(directory.length + 1),
-        existsSync(file) ? readFileSync(file, "utf8").slice(0, 100) : "a link to nothing",
-      ]),
-  );
+export function contentsOf(directory: string): Record<string, string> {
+  const found: Record<string, string> = {};
+  // Links are not looked into: one may lead to a folder above.
+  const visit = (folder: string) => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const file = join(folder, entry.name);
+      if (entry.isDirectory()) visit(file);
+      else
+        found[file.slice(directory.length + 1)] = entry.isFile()
+          ? readFileSync(file, "utf8").slice(0, 100)
+          : `a link to ${readlinkSync(file)}`;
+    }
+  };
+  visit(directory);
+  return found;
 }

@@ -13,9 +13,8 @@ import {
   rmSync,
   statSync,
 } from "node:fs";
-import { opendir } from "node:fs/promises";
 import path from "node:path";
-import { type ImageManifest, unpackLayer } from "@spry/image";
+import { entriesBelow, type ImageManifest, unpackLayer } from "@spry/image";
 import { type Finding } from "./finding.ts";
 
 const pieceBytes = 1024 * 1024;
@@ -75,7 +74,7 @@ async function differenceOf(
 
 /** The first file that the image has and the directory lacks, or has with other content. */
 async function firstDifference(expected: string, rootDir: string): Promise<string | undefined> {
-  for await (const entry of await opendir(expected, { recursive: true })) {
+  for (const entry of entriesBelow(expected)) {
     const wanted = path.join(entry.parentPath, entry.name);
     const name = path.relative(expected, wanted);
     const there = path.join(rootDir, name);
