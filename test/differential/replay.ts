@@ -127,10 +127,18 @@ async function linesOf(
 }
 
 function parsed(text: string, contentType = ""): unknown {
-  if (contentType === "application/yaml") return load(text);
+  if (contentType === "application/yaml")
+    return load(text.replaceAll(/(?<=: |- )-?\d{16,}$/gm, "number $&"));
   try {
-    return JSON.parse(text);
+    return /\d{16}/.test(text) ? JSON.parse(text, exactly as never) : JSON.parse(text);
   } catch {
     return text;
   }
+}
+
+/** A number that this language would round, by its digits: two servers' roundings are not the same answer. */
+function exactly(_key: string, value: unknown, { source }: { source?: string }): unknown {
+  return typeof value !== "number" || Number.isSafeInteger(value) || !/^-?\d+$/.test(source ?? "")
+    ? value
+    : `number ${source}`;
 }

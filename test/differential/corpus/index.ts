@@ -11,6 +11,7 @@ import { webhooks } from "./admission/webhooks.ts";
 import { customResources } from "./custom-resources.ts";
 import { generated } from "./generated.ts";
 import { lifecycles } from "./lifecycle.ts";
+import { numberCases } from "./numbers.ts";
 import { reads } from "./reads.ts";
 import { validations } from "./validation.ts";
 import { appliedStatuses } from "./status-apply.ts";
@@ -36,4 +37,5 @@ export const cases: Case[] = [
   ...nodePorts,
   ...registrations,
   ...appliedStatuses,
+  ...numberCases,
 ];

@@ -1,6 +1,6 @@
 import { connect, type TLSSocket } from "node:tls";
 import { type Agent } from "node:https";
-import { dump, load } from "js-yaml";
+import { load } from "js-yaml";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { decodeProtobuf } from "../protobuf/protobuf.ts";
 import { ServerForUsers } from "./testing.ts";

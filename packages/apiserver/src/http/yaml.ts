@@ -19,7 +19,7 @@ const otherBase = /^([-+]?)0(?:([xX])([\da-fA-F]+)|([bB])([01]+)|[oO]?([0-7]+))$
 const float = /^[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?$/;
 const infinite = /^[-+]?\.(?:inf|Inf|INF)$/;
 
-const digits = [..."0123456789"];
+const digits = Array.from("0123456789");
 const boolTag = {
   ...boolYaml11Tag,
   resolve: (source: string, isExplicit: boolean, tagName: string) =>

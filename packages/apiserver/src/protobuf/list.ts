@@ -37,7 +37,7 @@ export async function encodeList(
   const [field] = message?.fields ?? [];
   // The items come last, and the fields are in reverse.
   if (!message || field?.name !== "items" || field.type !== "message") {
-    const whole = { ...list, items: textsOf(items).map((text) => parseJson(text) as unknown) };
+    const whole = { ...list, items: textsOf(items).map((text) => parseJson(text)) };
     const bytes = encodeProtobuf(whole);
     return { length: bytes.length, pieces: [bytes] };
   }

@@ -95,7 +95,7 @@ function timeType(micro: boolean): WellKnownType {
 function parseRaw(raw: string | undefined): unknown {
   if (!raw) return undefined;
   try {
-    return parseJson(raw) as unknown;
+    return parseJson(raw);
   } catch (cause) {
     throw badRequest("the protobuf body holds a raw value that is not JSON", { cause });
   }

@@ -22,7 +22,10 @@ describe("validation speaks like the API server", () => {
       "fraction",
       1.5,
       { type: "integer" },
-      ['x: Invalid value: "number": x in body must be of type integer: "number"'],
+      [
+        '<nil>: Invalid value: "": Checked value must be of type integer (default format) in x',
+        'x: Invalid value: "number": x in body must be of type integer: "number"',
+      ],
     ],
     [
       "null",

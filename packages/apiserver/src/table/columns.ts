@@ -42,7 +42,7 @@ function cellOf(value: unknown, type: string): Cell {
           ? value
           : null;
     case "number":
-      return isNumber(value) ? value : null;
+      return isNumber(value) ? Number(value) : null;
     case "boolean":
       return typeof value === "boolean" ? value : null;
     case "date":

@@ -38,7 +38,7 @@ export function patchedByWebhook(
 
 function operationsOf(patch: string): unknown[] {
   try {
-    const operations = parseJson(Buffer.from(patch, "base64").toString()) as unknown;
+    const operations = parseJson(Buffer.from(patch, "base64").toString());
     // Go reads null as a list of nothing.
     if (operations === null) return [];
     if (!Array.isArray(operations)) throw new Error("a JSON patch must be a list of operations");
