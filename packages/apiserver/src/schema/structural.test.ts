@@ -23,8 +23,8 @@ describe("validation speaks like the API server", () => {
       1.5,
       { type: "integer" },
       [
-        '<nil>: Invalid value: "": Checked value must be of type integer (default format) in x',
         'x: Invalid value: "number": x in body must be of type integer: "number"',
+        '<nil>: Invalid value: "": Checked value must be of type integer (default format) in x',
       ],
     ],
     [
