@@ -67,6 +67,7 @@ test("a sink that is down for an hour: pauses double up to a minute, and then it
   const timers = clock.pending;
   await pass(hourMs / 2);
   for (const id of ids.slice(12)) await world.publish("sink.v1", id);
+  await settled();
   await pass(hourMs / 2);
 
   // 1 + 2 + 4 + 8 + 16 + 32 s, then once a minute: no event is attempted in a loop.

@@ -3,7 +3,7 @@ import { clockJumps, ManualClock, onClockSet, TokenBucket, WorkQueue } from "./i
 
 const hourMs = 3_600_000;
 
-test("a clock that is set is noticed within a second, with by how much, and one that is adjusted is not", async () => {
+test("a clock that is set is noticed within five seconds, with by how much, and one that is adjusted is not", async () => {
   const clock = new ManualClock();
   const stop = new AbortController();
   const seen: number[] = [];
@@ -13,9 +13,9 @@ test("a clock that is set is noticed within a second, with by how much, and one 
   await clock.advance(10_000);
   expect(seen).toEqual([]);
   clock.set(-hourMs);
-  await clock.advance(1_000);
+  await clock.advance(5_000);
   clock.set(hourMs);
-  await clock.advance(1_000);
+  await clock.advance(5_000);
   expect(seen).toEqual([-hourMs, hourMs]);
   stop.abort();
   expect(clock.pending).toBe(0);

@@ -33,12 +33,12 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   });
 }
 
-const watchMs = 1_000;
+const watchMs = 5_000;
 /** Less is a clock that is being adjusted, not set. */
 const leastJumpMs = 500;
 
 /**
- * Calls back when the machine's clock has been set, with by how many milliseconds (negative: back), within a second of it; until the
+ * Calls back when the machine's clock has been set, with by how many milliseconds (negative: back), within five seconds; until the
  * signal is aborted. A machine that has slept counts as one whose clock was set forward.
  */
 export function onClockSet(

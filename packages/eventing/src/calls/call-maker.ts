@@ -145,6 +145,11 @@ export class CallMaker {
     result: Wait,
     reach: Reach,
   ): Promise<void> {
+    if (this.#deps.signal.aborted) {
+      // Nothing is known of the Function: it is this process that ends.
+      await this.#write(begun, { ...call, state: "waiting" });
+      return delivery.retry(0, { counts: false });
+    }
     const { isMissing, wait = result } = await this.#looks.look(key);
     if (isMissing) {
       const message = `Function ${key} does not exist`;

@@ -1,7 +1,7 @@
 /** A Function that can be away, called through a gateway, with eventing whose time is the test's own. */
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo } from "node:net";
-import { functionCrd, functions, labels } from "@spry/function";
+import { functions, labels } from "@spry/function";
 import { createGateway } from "@spry/gateway";
 import { KubeClient, ManualClock, resources } from "@spry/kube";
 import { onTestFinished } from "vitest";
@@ -67,7 +67,6 @@ export class FunctionWorld {
   static async create(): Promise<FunctionWorld> {
     const clock = new ManualClock(Date.now());
     const made = new FunctionWorld(await World.create({}, clock), clock);
-    await made.client.apply(resources.customResourceDefinitions, functionCrd());
     await made.#listen();
     return made;
   }

@@ -5,7 +5,7 @@ import { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createApiServer } from "@spry/apiserver";
-import { type Subscription, subscriptions } from "@spry/function";
+import { functionCrd, type Subscription, subscriptions } from "@spry/function";
 import { type Clock, KubeClient, resources } from "@spry/kube";
 import { openSqliteQueue, type QueueLimits } from "@spry/queue";
 import { patience } from "@spry/test-kit";
@@ -59,6 +59,8 @@ export class World {
     const client = new KubeClient(api.transport());
     const webhook = { url: "https://127.0.0.1:1/convert", caBundle: "" };
     await client.apply(resources.customResourceDefinitions, subscriptionCrd(webhook));
+    // Otherwise it is asked for again and again.
+    await client.apply(resources.customResourceDefinitions, functionCrd());
     const directory = mkdtempSync(path.join(tmpdir(), "eventing-"));
     return World.#start(client, new Wire(api.transport()), directory, { limits, clock });
   }

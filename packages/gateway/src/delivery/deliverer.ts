@@ -93,6 +93,7 @@ export class Deliverer {
   readonly #slices: Informer<EndpointSlice>;
   readonly #targets: ServiceTargets;
   readonly #clock: Clock;
+  readonly #signal: AbortSignal;
 
   constructor({
     client,
@@ -102,6 +103,7 @@ export class Deliverer {
     services,
   }: DelivererOptions) {
     this.#clock = clock;
+    this.#signal = signal;
     const watching = { clock, log, maxRetryMs: 1_000 };
     const own =
       services ??
@@ -158,6 +160,9 @@ export class Deliverer {
     const seeker: Seeker = { arrivedAt: this.#clock.elapsed(), firstFailureAt: 0 };
     const until = seeker.arrivedAt + timeoutMs;
     for (let tries = 1; ; tries++) {
+      // What closes waits for what is under way: nothing begins any more, and nothing waits for a Pod.
+      if (this.#signal.aborted)
+        return unsent({ reason: "Closing", message: "the process that delivers is being stopped" });
       const place = destination.take() ?? (await this.#waitFor(destination, seeker));
       if (!(place instanceof Backend)) return place;
       const leftMs = until - this.#clock.elapsed();

@@ -11,7 +11,7 @@ import { type Transactions } from "./transactions.ts";
 const asideMs = 30_000;
 
 /** Times are the machine's clock's: whether it has been set is looked at so often while something is waited for. */
-const lookMs = 1_000;
+const lookMs = 5_000;
 
 /** A consumer's request for messages, which is answered when there are some. */
 type Seeker = Extract<Request, { op: "next" }>;
