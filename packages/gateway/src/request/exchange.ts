@@ -209,7 +209,7 @@ export class Exchange implements ResponseReceiver {
     const { limits, maxWaitMs = 0 } = this.#destination.policy;
     if (isPeer) return { startMs: maxWaitMs + (limits?.startMs ?? 0) + peerGraceMs };
     // A request that is sent again has what is left of its time.
-    const now = this.#deps.clock.now();
+    const now = this.#deps.clock.elapsed();
     const passedMs = now - (this.#sentAt ??= now);
     if (limits?.startMs !== undefined && passedMs > 0)
       return { ...limits, startMs: Math.max(1, limits.startMs - passedMs) };
@@ -275,7 +275,7 @@ export class Exchange implements ResponseReceiver {
   /** Why its only Pod has ended; undefined if that is not known soon, or there are others. */
   async #diagnose(): Promise<ErrorResponse | undefined> {
     const { clock } = this.#deps;
-    for (const end = clock.now() + diagnosisMs; clock.now() < end && !this.#isOver;) {
+    for (const end = clock.elapsed() + diagnosisMs; clock.elapsed() < end && !this.#isOver;) {
       const { otherwise } = this.#destination.policy.absence();
       if (otherwise.reason !== noReason) return otherwise;
       await sleep(clock, diagnosisPauseMs);

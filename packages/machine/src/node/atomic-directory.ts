@@ -86,7 +86,11 @@ function writeFirst(dir: string, files: Files, owner: FileOwner): void {
     symlinkSync(path.join(dataName, name), path.join(dir, name));
 }
 
-const newStamp = (): string => `..${Date.now().toString(36)}_${randomBytes(4).toString("hex")}`;
+/** As Kubernetes writes it: programs leave such names out when they read a volume. */
+function newStamp(): string {
+  const time = new Date().toISOString().slice(0, 19).replaceAll(/[-T:]/g, "_");
+  return `..${time}.${randomBytes(4).toString("hex")}`;
+}
 
 const visibleNames = (files: Files): Set<string> =>
   new Set([...files.keys()].map((name) => name.split("/")[0] ?? ""));

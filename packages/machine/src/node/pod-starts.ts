@@ -77,7 +77,7 @@ export class PodStarts {
 
   /** From now on others begin. */
   begun(): void {
-    this.#openedAt = this.#options.clock.now();
+    this.#openedAt = this.#options.clock.elapsed();
   }
 
   /** Forgets Pods that are no longer here. */
@@ -89,7 +89,7 @@ export class PodStarts {
   suspicion(uid: string): Suspicion | undefined {
     const note = this.#notes.get(uid);
     if (!note || !this.#suspects.has(uid)) return undefined;
-    const now = this.#options.clock.now();
+    const now = this.#options.clock.elapsed();
     const { first, last } = backOffMs;
     const pauseMs = note.deaths < 2 ? settleMs : Math.min(first * 2 ** (note.deaths - 2), last);
     const left = this.#openedAt + pauseMs - now;
@@ -110,7 +110,7 @@ export class PodStarts {
       known.steps++;
       return;
     }
-    this.#underWay.set(uid, { steps: 1, since: this.#options.clock.now() });
+    this.#underWay.set(uid, { steps: 1, since: this.#options.clock.elapsed() });
     this.#suspects.delete(uid);
     const note = { pod, deaths: this.#notes.get(uid)?.deaths ?? 0, isUnderWay: true };
     this.#notes.set(uid, note);

@@ -330,7 +330,7 @@ export class PodWorker {
       return;
     const delay = container.restartDelay(this.#pod);
     if (delay !== undefined) return this.#timer.wakeAfter(delay);
-    const pauseMs = (this.#notBefore.get(container.name) ?? 0) - this.#options.clock.now();
+    const pauseMs = (this.#notBefore.get(container.name) ?? 0) - this.#options.clock.elapsed();
     if (pauseMs > 0) {
       this.#retries = true;
       return this.#timer.wakeAfter(pauseMs);
@@ -361,7 +361,7 @@ export class PodWorker {
       if (known?.message !== message) this.#note("Warning", "Failed", `Error: ${message}`);
       // A change of the object that is missing wakes at once; this is for everything else.
       const { clock } = this.#options;
-      if (!isConfig) this.#notBefore.set(container.name, clock.now() + this.#retryMs);
+      if (!isConfig) this.#notBefore.set(container.name, clock.elapsed() + this.#retryMs);
       this.#retryLater();
     }
   }
@@ -445,9 +445,9 @@ export class PodWorker {
     this.#timer.clear();
     // A container that is just being started is stopped too.
     await this.#passes.settled();
-    const begin = this.#options.clock.now();
+    const begin = this.#options.clock.elapsed();
     await this.#drained(this.#graceMs());
-    const takenMs = this.#options.clock.now() - begin;
+    const takenMs = this.#options.clock.elapsed() - begin;
     await this.#stopAll(Math.max(0, this.#graceMs() - takenMs));
     this.#phase = "ending";
     this.#publish();
