@@ -88,6 +88,7 @@ test.each(limited)("504 at the Function's limit, by %s", async (_, spec) => {
   const begin = performance.now();
   const answer = await bench.call({ method: "POST" });
   expect(answer).toMatchObject({ status: 504, headers: { "x-spry-reason": "UpstreamTimeout" } });
+  expect(answer.body).toBe("Function default/hello exceeded its time limit (1 s)\n");
   expect(performance.now() - begin).toBeGreaterThan(1_000);
   expect(pod.seen).toHaveLength(1);
 });

@@ -26,6 +26,8 @@ export interface OutgoingRequest {
 export interface AttemptLimits {
   /** From the request's departure to the head of a response; not more than `totalMs`. */
   startMs?: number | undefined;
+  /** What the owner has set, where these are not exactly that. */
+  saidMs?: number | undefined;
   /** From the request's departure to the end of the response. */
   totalMs?: number | undefined;
   /** Without a byte of a response's body. */
@@ -199,7 +201,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (ms === undefined) return;
     const leftMs = Math.max(1, this.#sentAt + ms - this.#clock.elapsed());
     this.#cancelLimit = this.#clock.after(leftMs, () => {
-      this.#exceededMs = ms;
+      this.#exceededMs = this.#request.limits?.saidMs ?? ms;
       this.#controller?.abort(new Error("time limit exceeded"));
     });
   }

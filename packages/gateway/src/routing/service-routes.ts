@@ -51,7 +51,7 @@ function limitsOf(fn: Function | undefined): AttemptLimits | undefined {
   if (!(seconds > 0)) return undefined;
   const { share, minMs, maxMs } = lateness;
   const ms = seconds * 1000;
-  return { startMs: ms + Math.min(Math.max(ms * share, minMs), maxMs) };
+  return { saidMs: ms, startMs: ms + Math.min(Math.max(ms * share, minMs), maxMs) };
 }
 
 /** The way of serving without Knative: from a Function's Service to the Pods of its EndpointSlices. */
