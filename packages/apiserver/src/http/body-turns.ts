@@ -4,8 +4,8 @@ import { type EventEmitter } from "node:events";
 const stepBytes = 64 * 1024;
 /** How many bodies have a turn before other input is looked at. */
 const stepsOfRound = 4;
-/** Of a body that is not wanted: a client that sends no more than that can use its connection again. */
-const discardedBytes = 256 * 1024;
+/** Of a body that is not wanted: a client that sends no more than that, such as one that is a little too long, keeps its connection. */
+const discardedBytes = 2 * 1024 * 1024;
 /** In milliseconds: how long a client that sends more has for the answer before its connection ends. */
 const lingerMs = 1000;
 
