@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import {
-  isOthersPid,
   lookAtProcess,
   mapInTurn,
   parseStat,
@@ -30,13 +29,13 @@ interface Known {
   startTicks: number;
 }
 
-/** Whether a process may still run: one that cannot be looked at now, for want of a descriptor, is not taken for dead. */
+/** Whether a process, this one too, may still run. One that cannot be looked at now, for want of a descriptor, counts as alive. */
 export function isAlive(process: Known): boolean {
   return lifeOf(process) !== "dead";
 }
 
 function lifeOf({ pid, startTicks }: Known): "alive" | "dead" | "unknown" {
-  if (!isOthersPid(pid) || startTicks <= 0) return "dead";
+  if (startTicks <= 0) return "dead";
   const found = lookAtProcess(pid);
   if (found === "unknown") return processExists(pid) ? "unknown" : "dead";
   if (found === "gone" || found.state === "Z") return "dead";

@@ -37,34 +37,6 @@ export function forgetNetwork(name: string): void {
   rmSync(path.join(ownersDir, name), { force: true });
 }
 
-const bringingUp = "bringing-up";
-
-/**
- * Does the work while no other platform of this machine does such work: of two that want the same block of addresses, the one that
- * gives it up takes the other's route to it along. After a while it goes on without being alone.
- */
-export async function alone<T>(work: () => Promise<T>): Promise<T> {
-  const file = path.join(ownersDir, bringingUp);
-  const deadline = performance.now() + patienceMs;
-  let isAlone = false;
-  while (!isAlone && performance.now() < deadline) {
-    try {
-      note(bringingUp, "wx");
-      isAlone = true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      // One that was made this moment is not written yet.
-      if (isHeld(bringingUp) || isFresh(file)) await sleep(pollMs);
-      else rmSync(file, { force: true });
-    }
-  }
-  try {
-    return await work();
-  } finally {
-    if (isAlone) rmSync(file, { force: true });
-  }
-}
-
 /** Removes networks whose process has ended and that no Pod is left in. */
 export async function removeAbandonedNetworks(
   own: string,
@@ -83,15 +55,10 @@ export async function removeAbandonedNetworks(
   }
 }
 
-function note(file: string, flag = "w"): void {
+function note(file: string): void {
   const { pid } = process;
   const text = JSON.stringify({ pid, startTicks: readStat(pid)?.startTicks });
-  writeFileSync(path.join(ownersDir, file), text, { mode: 0o600, flag });
-}
-
-function isFresh(file: string): boolean {
-  const made = statSync(file, { throwIfNoEntry: false })?.mtimeMs;
-  return made !== undefined && Math.abs(Date.now() - made) < 1_000;
+  writeFileSync(path.join(ownersDir, file), text, { mode: 0o600 });
 }
 
 /** Whether the process that has written this file is alive. */

@@ -5,7 +5,7 @@ import { type Logger, messageOf } from "@spry/kube";
 import { AddressBlock } from "./address-block.ts";
 import { CommandShell } from "./command-shell.ts";
 import { findProgram, runCommand } from "./commands.ts";
-import { alone, claimNetwork, forgetNetwork, removeAbandonedNetworks } from "./network-owners.ts";
+import { claimNetwork, forgetNetwork, removeAbandonedNetworks } from "./network-owners.ts";
 import { HostLink, namespaceDir, removeStaleTables, routerMac } from "./host-link.ts";
 
 export interface PodNetworkOptions {
@@ -75,9 +75,7 @@ export class PodNetwork {
     }).catch((error: unknown) =>
       log.warn({ error: messageOf(error) }, "removing what platforms have left failed"),
     );
-    const network = await alone(() =>
-      PodNetwork.#bringUp(name, hash.readUInt16BE(8), { ip, nft }, log),
-    );
+    const network = await PodNetwork.#bringUp(name, hash.readUInt16BE(8), { ip, nft }, log);
     try {
       await network.#host.openMachine();
       return network;
