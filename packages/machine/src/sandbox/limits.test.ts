@@ -7,30 +7,11 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { temporaryDirectory } from "../testing.ts";
 import { processSandbox } from "./process-sandbox.ts";
 import { podDir, podFile, processFile } from "./records.ts";
-import { type ContainerSpec } from "./sandbox.ts";
+import { containerSpec } from "./testing.ts";
 
+const argv = ["/bin/sleep", "60"];
 const isLinux = process.platform === "linux";
 const pod = { uid: "11111111-2222-3333-4444-555555555555", namespace: "default", name: "hello" };
-
-function specFor(dir: string, more: Partial<ContainerSpec>): ContainerSpec {
-  const at = (name: string) => path.join(dir, "containers", "main", name);
-  mkdirSync(path.dirname(at("x")), { recursive: true });
-  writeFileSync(at("termination-log"), "");
-  return {
-    name: "main",
-    run: 0,
-    image: { digest: "sha256:1", rootDir: temporaryDirectory(), config: {} },
-    argv: ["/bin/sleep", "60"],
-    env: {},
-    mounts: [],
-    ports: [],
-    logFile: at("0.log"),
-    terminationLog: at("termination-log"),
-    keepExitCode: false,
-    hostName: "hello",
-    ...more,
-  };
-}
 
 async function openPod() {
   const sandbox = processSandbox({ dataDir: temporaryDirectory(), log: silentLogger });
@@ -49,7 +30,7 @@ describe("more than the machine takes for one program", () => {
     ["an environment", { env: { LONG: long } }],
   ])("%s: the container has ended, with the reason", async (_what, more) => {
     const place = await openPod();
-    const container = await place.start(specFor(place.dir, more));
+    const container = await place.start(containerSpec(place.dir, { argv, ...more }));
     const exit = await container.exited;
     expect(exit).toMatchObject({ exitCode: 128, reason: "StartError" });
     expect(exit.message).toContain(tooLong);
@@ -57,7 +38,7 @@ describe("more than the machine takes for one program", () => {
 
   test("a command in a container is answered with the reason, and the container goes on", async () => {
     const place = await openPod();
-    const container = await place.start(specFor(place.dir, {}));
+    const container = await place.start(containerSpec(place.dir, { argv }));
     const exec = container.execStreams?.({ argv: ["/bin/echo", long], stdin: true, tty: false });
     await expect(exec?.exited).rejects.toThrow(tooLong);
     const probe = await container.exec(["/bin/echo", long], { timeoutMs: 5_000 });

@@ -1,7 +1,5 @@
 /** A Pod with a port that the platform needs is found by what it cannot change, and ended; others go on. */
 import { createServer } from "node:net";
-import { mkdirSync, writeFileSync } from "node:fs";
-import path from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../../../test/kit/index.ts";
 import { temporaryDirectory } from "../testing.ts";
@@ -9,6 +7,7 @@ import { findPython } from "./python-installations.ts";
 import { endPodsAtPort } from "./port-holders.ts";
 import { openProcessSandbox, processSandbox } from "./process-sandbox.ts";
 import { type Sandbox } from "./sandbox.ts";
+import { containerSpec } from "./testing.ts";
 
 const python = await findPython("3.12").then((found) => found?.executable);
 
@@ -33,22 +32,7 @@ time.sleep(60)`;
 async function startPod(sandbox: Sandbox, uid: string, argv: string[]) {
   const place = await sandbox.openPod({ uid, namespace: "tenant", name: uid });
   onTestFinished(() => place.close());
-  const at = (name: string) => path.join(place.dir, "containers", "main", name);
-  mkdirSync(path.dirname(at("x")), { recursive: true });
-  writeFileSync(at("termination-log"), "");
-  return place.start({
-    name: "main",
-    run: 0,
-    image: { digest: "sha256:1", rootDir: temporaryDirectory(), config: {} },
-    argv,
-    env: {},
-    mounts: [],
-    ports: [],
-    logFile: at("0.log"),
-    terminationLog: at("termination-log"),
-    keepExitCode: false,
-    hostName: "hello",
-  });
+  return place.start(containerSpec(place.dir, { argv }));
 }
 
 const isTaken = (port: number, host: string) =>

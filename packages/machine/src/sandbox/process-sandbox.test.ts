@@ -21,6 +21,7 @@ import { Jails } from "./confinement/jails.ts";
 import { findConfinement } from "./confinement/trial.ts";
 import { openProcessSandbox, processSandbox } from "./process-sandbox.ts";
 import { type ContainerSpec, type LocalImage, type Sandbox } from "./sandbox.ts";
+import { containerSpec } from "./testing.ts";
 import { hasTerminals, terminalSessions } from "./terminal.ts";
 
 const run = promisify(execFile);
@@ -54,23 +55,7 @@ async function openSandbox(dataDir = temporaryDirectory()) {
 }
 
 function specFor(dir: string, image: LocalImage, more: Partial<ContainerSpec>): ContainerSpec {
-  mkdirSync(path.join(dir, "containers", "main"), { recursive: true });
-  const at = (name: string) => path.join(dir, "containers", "main", name);
-  writeFileSync(at("termination-log"), "");
-  return {
-    name: "main",
-    run: 0,
-    image,
-    argv: ["node", "/app/main.cjs"],
-    env: {},
-    mounts: [],
-    ports: [],
-    logFile: at("0.log"),
-    terminationLog: at("termination-log"),
-    keepExitCode: false,
-    hostName: "hello",
-    ...more,
-  };
+  return containerSpec(dir, { image, argv: ["node", "/app/main.cjs"], ...more });
 }
 
 async function runOnce(files: Record<string, string>, more: Partial<ContainerSpec> = {}) {

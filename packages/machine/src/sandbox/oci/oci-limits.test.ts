@@ -16,7 +16,7 @@ describe.skipIf(why !== "")(`a container's limits and its network${why}`, () => 
 
   test("what one container takes of the kernel's limits for each user is not missing in another, and ends it beyond its share", async (context) => {
     const version = pythonVersions().findLast((each) => Number(each.slice(2)) >= 9);
-    if (version === undefined) context.skip("there is no Python on this machine");
+    if (version === undefined) context.skip("Python is not installed on this machine");
     const Labels = { "io.spry.interpreter": `python@${version}` };
     const greedy = `
 import ctypes, os, resource, signal

@@ -150,7 +150,7 @@ describe.skipIf(why !== "")(`containers of an OCI runtime${why}`, () => {
 
   test("Python of this machine runs with its standard library and its pip", async (context) => {
     const version = pythonVersions().findLast((each) => Number(each.slice(2)) >= 9);
-    if (version === undefined) context.skip("there is no Python on this machine");
+    if (version === undefined) context.skip("Python is not installed on this machine");
     const Labels = { "io.spry.interpreter": `python@${version}` };
     const code = "import ssl, json, sys, asyncio; print(json.dumps(list(sys.version_info[:2])))";
     const image = imageWith({ "app/main.py": code }, { Labels });
