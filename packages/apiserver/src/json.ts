@@ -1,14 +1,14 @@
 /**
  * Reading and writing JSON without a loss: an integer of 64 bits that no double holds is a `bigint` here, as it is an `int64` in
  * kube-apiserver; every other number is a double (`apimachinery/pkg/util/json`). Half of a
- * surrogate pair becomes U+FFFD, as in Go. docs/adr/0041-integers-of-64-bits.md
+ * surrogate pair becomes U+FFFD, as in Go. docs/adr/0039-integers-of-64-bits.md
  */
 
 /** No shorter integer needs more than the 53 bits of a double. */
 const longDigits = 16;
 const integer = /^-?\d+$/;
 
-// `JSON.stringify` throws for a bigint otherwise: docs/adr/0041-integers-of-64-bits.md.
+// `JSON.stringify` throws for a bigint otherwise: docs/adr/0039-integers-of-64-bits.md.
 // oxlint-disable-next-line no-extend-native
 Object.defineProperty(BigInt.prototype, "toJSON", {
   configurable: true,
