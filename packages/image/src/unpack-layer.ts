@@ -30,7 +30,7 @@ export interface UnpackLimits {
   entries?: number;
 }
 
-/** All names of an image, in bytes: what is kept of them while it is unpacked is not more. */
+/** The largest total length of the names in an image, in bytes: unpacking holds them in memory. */
 const maxNameBytes = 128 * 1024 * 1024;
 /** So long an image is unpacked before others have their turn. */
 const turnMs = 20;

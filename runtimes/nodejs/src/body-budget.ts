@@ -85,7 +85,7 @@ export class HeldBody {
     this.#check(bytes);
   }
 
-  /** So much has come. Throws a `RequestError` when there is no room. */
+  /** Counts bytes that have arrived. Throws a `RequestError` if the budget has no room for them. */
   add(bytes: number): void {
     this.#bytes += bytes;
     budget.change(bytes);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 /** For what the kernel needs of the container's memory, and V8 beyond the heap. */
 const reserveBytes = 12 * 1024 * 1024;
-/** Version 1 says so, or more, where there is no limit. */
+/** Version 1 of control groups shows this number or a larger one if no limit is set. */
 const noLimit = 2 ** 60;
 
 /** Bytes until the control group's limit ends the process (cgroups(7)); infinite without one. `root` is where the system's files are. */

@@ -62,7 +62,7 @@ class HeldBody:
         self._check(count)
 
     def add(self, count: int) -> None:
-        """So much has come. Raises `MalformedRequest` when there is no room."""
+        """Counts bytes that have arrived. Raises `MalformedRequest` if the budget has no room."""
         self._count += count
         self._budget.held += count
         self._check(0)

@@ -13,7 +13,7 @@ _UTF16 = frozenset(("utf-16", "utf16", "utf-16le", "utf_16", "ucs-2", "unicode")
 
 
 class UnknownCharset(ValueError):
-    """Text in an encoding that there is none of by this name."""
+    """The text has an encoding that Python does not know."""
 
 
 def media_type(headers: dict[str, str]) -> str:

@@ -10,7 +10,7 @@ _RESERVE = 6 * 1024 * 1024
 """What the kernel needs for sockets and page tables, which counts as the container's."""
 _TREES = "/sys/fs/cgroup"
 _NONE = 1 << 60
-"""Version 1 says so where there is no limit, or more."""
+"""Version 1 of control groups shows this number or a larger one if no limit is set."""
 _V2 = ("memory.max", "memory.current", "inactive_file", "active_file")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file")
 _group: tuple | None = None

@@ -20,7 +20,7 @@ export class Lease {
     this.#giveUp = giveUp;
   }
 
-  /** Asks for more. False: there is no room, and this lease has been given up. */
+  /** Asks for more bytes. Returns false if the budget has no room for them; this lease has then been given up. */
   grow(bytes: number): boolean {
     if (!this.#giveUp) return false;
     this.#budget.add(this, bytes);

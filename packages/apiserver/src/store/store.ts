@@ -78,7 +78,7 @@ export class Store {
   /** They want to see what is on disk, and nothing else. */
   #readers: (() => void)[] = [];
 
-  /** Without a quota there is no bound. */
+  /** The quota is unlimited by default. */
   constructor(dataDir: string, quota: StoreQuota = unlimited) {
     this.#journal = new SqliteJournal(dataDir);
     const bytes = this.#journal.bytes();

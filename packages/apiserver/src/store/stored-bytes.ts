@@ -74,7 +74,7 @@ export class StoredBytes {
     this.#total += growth;
   }
 
-  /** Throws a `StoreQuotaError` when there is no room in a namespace for so many bytes more. */
+  /** Throws a `StoreQuotaError` if growth by this many bytes would exceed the quota of the namespace or of the whole store. */
   check(namespace: string, growth: number, { own = false, slack = 0 }: Growth): void {
     if (growth <= slack) return;
     const { total, perNamespace } = this.#quota;

@@ -31,7 +31,7 @@ export async function repositoryAround(
     .map((file) => ({ file, name: path.relative(scratch, file).split(path.sep).join("/") }))
     .filter(({ name }) => sent.has(name) || !isPackage(name))
     .map(({ file, name }) => ({ path: name, file, size: statSync(file).size, mode: 0o644 }));
-  // In the image they are read where credentials are: there are no links among them.
+  // A step that has credentials reads these files in the image, so links are replaced by copies.
   const linked = listed.flatMap((own, at) =>
     copiesForLinks(own).map(({ path: name, file, size }) => ({
       path: `${packages[at]}/${name}`,

@@ -24,7 +24,7 @@ const script = `
   rm -rf -- "$1"`;
 
 export class ProcessGuard {
-  /** Undefined without a shell: there is no guard then, and everything else works. */
+  /** Undefined if the machine has no shell; `spry dev` then works without a guard. */
   readonly #input: Writable | undefined;
 
   constructor(scratch: string) {

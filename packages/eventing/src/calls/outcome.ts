@@ -36,7 +36,7 @@ function lastOf({ reason, error, publicError = error }: Call): Wait | undefined 
   return { reason, message: without(error), publicMessage: without(publicError) };
 }
 
-/** What is kept of why there is no response. */
+/** The part of a failed call's outcome that is stored: why it got no response. */
 export function errorOf({ reason, message, publicMessage }: Wait) {
   return {
     reason,

@@ -194,7 +194,7 @@ export const backendFailed = (name: string): ErrorResponse => ({
     `(as when the process ended while it had the request)`,
 });
 
-/** The Pod has failed a request, and there is no other: why it ended says more than that there is none. */
+/** The only Pod has failed a request. Why it ended tells more than the fact that no Pod is left. */
 export function backendEnded(
   name: string,
   { message, localMessage }: ErrorResponse,

@@ -67,7 +67,7 @@ export function thisBoot(): string {
   return bootId;
 }
 
-/** A descriptor that is given up for a moment when there is no other: who lives is asked most when machines are at their limits. */
+/** A descriptor kept in reserve: processes are looked at most when the machine is at its limits, and a look needs a descriptor. */
 let spare: number | undefined;
 
 function readWithSpare(file: string): string {

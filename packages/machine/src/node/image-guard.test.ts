@@ -1,4 +1,7 @@
-/** Whoever writes a Pod names a registry, and the node agent asks it: it must not ask for the Pod what the Pod could not. */
+/**
+ * The author of a Pod chooses the registry that the node agent sends requests to. The node agent must not reach, on behalf of the Pod,
+ * what the Pod itself could not reach.
+ */
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, type LookupFunction } from "node:net";
