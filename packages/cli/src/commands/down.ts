@@ -24,6 +24,11 @@ export async function down(options: DownOptions): Promise<void> {
     console.error("stopped");
     return;
   }
+  if (owner && lifeOf(owner) !== "dead")
+    throw new UserError(
+      `the platform runs as process ${owner.pid}, which this command may not stop`,
+      owner.pid === 1 ? "stop its container" : "stop it as the user that has started it",
+    );
   const dataDir = openDataDir(root);
   try {
     await endGateway(root);

@@ -22,11 +22,14 @@ export function identify(pid: number): ProcessIdentity {
   return { pid, startTime: String(found.startTicks), ...(boot && { boot }) };
 }
 
-/** What a file says, if it is the identity of a process: a number alone names none where start times are known. */
+/**
+ * What a file says, if it is the identity of a process: a number alone names none where start times are known. The first process, which
+ * is never signalled, has an identity, too: in a container it may be the platform.
+ */
 export function readIdentity(value: unknown): ProcessIdentity | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   const { pid, startTime, boot } = value as Record<string, unknown>;
-  if (!Number.isInteger(pid) || (pid as number) < 2) return undefined;
+  if (!Number.isInteger(pid) || (pid as number) < 1) return undefined;
   const isTime = typeof startTime === "string" && /^[1-9]\d{0,18}$/.test(startTime);
   if (!isTime && (startTime !== undefined || canIdentifyProcesses())) return undefined;
   if (boot !== undefined && typeof boot !== "string") return undefined;

@@ -61,12 +61,12 @@ test("a process and a group of others are signalled", async () => {
 });
 
 test.skipIf(!isLinux)(
-  "what a file says is an identity only with a number above 1 and a start time",
+  "what a file says is an identity only with the number of a process and a start time",
   () => {
     const known = identify(process.ppid);
     expect(readIdentity(JSON.parse(JSON.stringify(known)))).toEqual(known);
     for (const wrong of [
-      ...[0, -0, 1, -1, 1.5, "12", null, undefined].map((pid) => ({ ...known, pid })),
+      ...[0, -0, -1, 1.5, "12", null, undefined].map((pid) => ({ ...known, pid })),
       ...[0, "0", "", "x", "-1", "1e3", undefined, null].map((startTime) => ({
         ...known,
         startTime,
@@ -80,6 +80,19 @@ test.skipIf(!isLinux)(
     ])
       expect(readIdentity(wrong)).toBeUndefined();
     expect(lifeOf({ ...known, boot: "another" })).toBe("dead");
+    expect(lifeOf({ ...known, pid: 1 })).toBe("dead");
+  },
+);
+
+test.skipIf(!isLinux)(
+  "the caller and the first process are alive, and are never signalled by their identities",
+  () => {
+    for (const pid of [1, process.pid]) {
+      const known = readIdentity(JSON.parse(JSON.stringify(identify(pid))));
+      expect(known).toEqual(identify(pid));
+      expect(known && lifeOf(known)).toBe("alive");
+      expect(known && signalIdentity(known, "SIGKILL")).toBe(false);
+    }
   },
 );
 
