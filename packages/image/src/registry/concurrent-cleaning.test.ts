@@ -19,7 +19,7 @@ test("pushes that share layers, and sweeps all the while: each push succeeds, an
     retention: { graceMs, previousImages: 0 },
   });
   const client = new RegistryClient({ attempts: 1 });
-  const pushed: { name: ReturnType<typeof parseImageName>; after: number }[] = [];
+  const pushed: { name: ReturnType<typeof parseImageName>; begun: number }[] = [];
   let elapsed = 0;
   const stop = new AbortController();
   const sweeping = (async () => {
@@ -39,8 +39,10 @@ test("pushes that share layers, and sweeps all the while: each push succeeds, an
       const image = assembleImage({ layers });
       const tag = digestOf(`${lane} ${n}`).slice("sha256:".length);
       const repository = parseImageName(`${host}/shop-function-${lane}:${tag}`);
+      // Other lanes move the clock between a push and its answer: an image is at most as old as the beginning of its push.
+      const begun = elapsed;
       await pushImage(client, image, repository);
-      pushed.push({ name: repository, after: elapsed });
+      pushed.push({ name: repository, begun });
       elapsed += minute;
       elapse(minute);
     }
@@ -48,7 +50,7 @@ test("pushes that share layers, and sweeps all the while: each push succeeds, an
   await Promise.all(Array.from({ length: lanes }, (_, lane) => push(lane)));
   stop.abort();
   expect(await sweeping).toBeGreaterThan(0);
-  const young = pushed.filter(({ after }) => after > elapsed - graceMs);
+  const young = pushed.filter(({ begun }) => begun > elapsed - graceMs);
   expect(young.length).toBeGreaterThan(5);
   for (const { name } of young) {
     const { manifest } = await client.resolveImage(name);
