@@ -36,7 +36,7 @@ const processes = [
   "packages/machine/src/machine*.test.ts",
   "packages/machine/src/{sandbox,network/pods}/**/*.test.ts",
   "packages/apiserver/src/store/{crash,power-loss,store-too-large}.test.ts",
-  "packages/source/src/{fetch-source,git-server,resolve-commit,submodules,lfs/lfs-files}.test.ts",
+  "packages/source/src/{fetch-source,git-server,resolve-commit,submodules,lfs/*}.test.ts",
   "packages/source/src/monorepo/monorepo.test.ts",
   "packages/apiserver/src/{turns,http/listener,http/unread-answers}.test.ts",
   "packages/queue/src/sqlite.test.ts",

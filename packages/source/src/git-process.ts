@@ -24,17 +24,20 @@ const notInstalled = "git cannot be run: is it installed?";
 /** Enough for any ordinary repository with the settings of a session, and little compared to a machine's memory. */
 const defaultMaxMemory = 2 * 1024 ** 3;
 
+/** Runs `git <args>`; see `runProgram`. */
+export const runGit = (args: readonly string[], run: GitRun): Promise<string> =>
+  runProgram(["git", ...args], run);
+
 /**
- * Runs Git to its end, without a shell, and returns what it wrote. When it fails, takes too long,
- * writes too much or is aborted, everything that it started ends with it, and a `GitError` says
- * why.
+ * Runs Git, or a program of Git's kind, to its end, and returns what it wrote. When it fails, takes too long, writes too much or is
+ * aborted, everything that it started ends with it, and a `GitError` says why.
  */
-export async function runGit(args: readonly string[], run: GitRun): Promise<string> {
+export async function runProgram(command: readonly string[], run: GitRun): Promise<string> {
   const { cwd, env, timeoutMs, maxOutputBytes = defaultMaxOutput, signal, secrets = [] } = run;
   const { maxMemoryBytes = defaultMaxMemory } = run;
   if (signal?.aborted) throw stopped(signal);
   // Its own process group: Git works through children, and they must not outlive it.
-  const child = await startProgram(...bounded(args, maxMemoryBytes), {
+  const child = await startProgram(...bounded(command, maxMemoryBytes), {
     cwd,
     env,
     detached: true,
@@ -84,10 +87,14 @@ export async function runGit(args: readonly string[], run: GitRun): Promise<stri
 }
 
 /** Git keeps all names that a server sends in memory, and a server may never end. */
-function bounded(args: readonly string[], maxMemoryBytes: number): [file: string, args: string[]] {
-  if (process.platform !== "linux") return ["git", [...args]];
-  const script = `ulimit -v ${Math.floor(maxMemoryBytes / 1024)} 2>/dev/null; exec git "$@"`;
-  return ["/bin/sh", ["-c", script, "git", ...args]];
+function bounded(
+  command: readonly string[],
+  maxMemoryBytes: number,
+): [file: string, args: string[]] {
+  const [file = "", ...args] = command;
+  if (process.platform !== "linux") return [file, args];
+  const script = `ulimit -v ${Math.floor(maxMemoryBytes / 1024)} 2>/dev/null; exec "$@"`;
+  return ["/bin/sh", ["-c", script, "sh", ...command]];
 }
 
 function stopped(signal: AbortSignal | undefined): GitError {

@@ -6,7 +6,7 @@ import { processExists } from "@spry/kube";
 import { type GitCredentials, secretsOf } from "./credentials.ts";
 import { GitError } from "./git-error.ts";
 import { type GitServer } from "./git-server.ts";
-import { type GitRun, runGit } from "./git-process.ts";
+import { type GitRun, runProgram } from "./git-process.ts";
 import { type RepositoryUrl } from "./repository-url.ts";
 
 export interface GitSessionOptions {
@@ -21,6 +21,16 @@ export interface GitSessionOptions {
   /** Of this, only what is the way to servers is handed on: proxies, certificates, `PATH`. */
   environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
+
+/** Of one program in a session. */
+export type SessionRun = Pick<
+  GitRun,
+  "timeoutMs" | "overdue" | "maxOutputBytes" | "maxMemoryBytes" | "signal"
+> & {
+  cwd?: string;
+  /** Besides what the session itself sets. */
+  env?: Record<string, string>;
+};
 
 const proxies = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap((name) => [
   name,
@@ -86,20 +96,26 @@ export class GitSession implements Disposable {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** Runs `git <args>`; see `runGit`. */
-  run(
-    args: readonly string[],
-    options: Pick<
-      GitRun,
-      "timeoutMs" | "overdue" | "maxOutputBytes" | "maxMemoryBytes" | "signal"
-    > & {
-      cwd?: string;
-      /** Besides what the session itself sets. */
-      env?: Record<string, string>;
-    },
+  /** Runs `git <args>`; see `runProgram`. */
+  run(args: readonly string[], options: SessionRun): Promise<string> {
+    return this.#run(["git", ...args], options);
+  }
+
+  /** Runs a command on the repository's SSH server, as Git itself would get there; see `runProgram`. */
+  runRemotely(
+    { user, host, port, command }: { user: string; host: string; port: number; command: string },
+    options: SessionRun,
   ): Promise<string> {
-    const { cwd = this.directory, env = {}, ...bounds } = options;
-    return runGit(args, { ...bounds, cwd, env: { ...this.#env, ...env }, secrets: this.#secrets });
+    const ssh = ["sh", "-c", 'eval "exec $GIT_SSH_COMMAND \\"\\$@\\""', "ssh"];
+    return this.#run([...ssh, "-p", String(port), `${user}@${host}`, command], options);
+  }
+
+  #run(
+    command: readonly string[],
+    { cwd = this.directory, env = {}, ...bounds }: SessionRun,
+  ): Promise<string> {
+    const environment = { ...this.#env, ...env };
+    return runProgram(command, { ...bounds, cwd, env: environment, secrets: this.#secrets });
   }
 
   #baseEnvironment(): Record<string, string> {

@@ -53,6 +53,14 @@ export function parseRepositoryUrl(text: string): RepositoryUrl {
   return { transport: "ssh", url: url.href, origin: "", host: plainHost(url.hostname), port };
 }
 
+/** What an SSH address says besides its host and port: whose login it is, and the repository's path as Git asks for it. */
+export function sshParts({ url }: RepositoryUrl): { user: string; path: string } {
+  const scp = url.includes("://") ? null : scpAddress.exec(url);
+  if (scp) return { user: scp[1] ?? "", path: scp[3] ?? "" };
+  const { username, pathname } = new URL(url);
+  return { user: username, path: pathname };
+}
+
 /** Git pins names to the addresses that were checked: `a.example.` would be another name to it, and be resolved again. */
 function withoutFinalDot(url: URL): void {
   if (url.hostname.endsWith(".")) url.hostname = url.hostname.replace(/\.+$/, "");

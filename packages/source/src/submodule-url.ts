@@ -19,14 +19,15 @@ export function credentialsFor(
   repository: RepositoryUrl,
   { url, credentials }: { url: string; credentials?: GitCredentials | undefined },
 ): GitCredentials | undefined {
-  const named = parseRepositoryUrl(url);
-  const isSame =
-    named.transport === repository.transport &&
-    named.origin === repository.origin &&
-    named.host === repository.host &&
-    named.port === repository.port;
-  return isSame ? credentials : undefined;
+  return isSameServer(parseRepositoryUrl(url), repository) ? credentials : undefined;
 }
+
+/** Whether two URLs lead to one server by one way: what is known of the one holds for the other. */
+export const isSameServer = (one: RepositoryUrl, other: RepositoryUrl): boolean =>
+  one.transport === other.transport &&
+  one.origin === other.origin &&
+  one.host === other.host &&
+  one.port === other.port;
 
 const isPlain = ({ url }: RepositoryUrl): boolean => url.startsWith("http:");
 

@@ -3,9 +3,8 @@ import { chmodSync, copyFileSync, lstatSync, readFileSync, rmSync } from "node:f
 import { join } from "node:path";
 import { assertSize, type CheckedOut, type Completion, leaveOut } from "../complete-source.ts";
 import { GitError, SourceRefused } from "../git-error.ts";
-import { parseRepositoryUrl, type RepositoryUrl } from "../repository-url.ts";
 import { filesIn, megabytes, shownPath } from "../source-size.ts";
-import { credentialsFor } from "../submodule-url.ts";
+import { findServer } from "./find-server.ts";
 import { askForObjects, download, LfsRefusal, type LfsServer, maxBatch } from "./lfs-server.ts";
 import { type LfsPointer, looksLikePointer, maxPointerBytes, parsePointer } from "./pointer.ts";
 
@@ -37,7 +36,7 @@ export async function fetchLfsFiles(part: CheckedOut, completion: Completion): P
       `${namesOf(left)} is a pointer to LFS, whose content is left out: ${reason}`,
     );
   try {
-    const server = await serverOf(part, completion);
+    const server = await findServer(part, completion);
     const byId = Map.groupBy(files, ({ oid }) => oid);
     const pointers = [...byId.values()].flatMap(([first]) => first ?? []);
     for (let at = 0; at < pointers.length; at += maxBatch) {
@@ -172,46 +171,4 @@ async function givenToLfs(
       if (answers[each + 2] === "lfs") found.add(answers[each] ?? "");
   }
   return found;
-}
-
-async function serverOf(
-  { git, commit, repository }: CheckedOut,
-  { request }: Completion,
-): Promise<LfsServer> {
-  const configured = await git([
-    "config",
-    "--blob",
-    `${commit}:.lfsconfig`,
-    "--get",
-    "lfs.url",
-  ]).catch(() => "");
-  const url = configured.trim() || apiOf(repository);
-  let target: RepositoryUrl;
-  try {
-    target = parseRepositoryUrl(url);
-  } catch (error) {
-    throw new LfsRefusal((error as Error).message.replace("source.gitRepository.url", "its URL"));
-  }
-  const { allowed, environment, services, signal } = request;
-  return {
-    url: target.url,
-    credentials: credentialsFor(target, request),
-    options: {
-      allowed,
-      environment,
-      services,
-      signal,
-      mayBePlain: repository.url.startsWith("http:"),
-    },
-  };
-}
-
-/** Where the API is by default (git-lfs, "Server Discovery"). Of an SSH address, on the same host by https. */
-function apiOf({ transport, url, host }: RepositoryUrl): string {
-  const path =
-    transport === "http"
-      ? url
-      : `https://${host}/${url.replace(/^ssh:\/\/[^/]+\/|^[^:]+:\/?/, "")}`;
-  const plain = path.replace(/\/+$/, "");
-  return `${plain.endsWith(".git") ? plain : `${plain}.git`}/info/lfs`;
 }

@@ -4,7 +4,6 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { type IncomingMessage } from "node:http";
 import { pipeline } from "node:stream/promises";
-import { type GitCredentials } from "../credentials.ts";
 import { GitError, SourceRefused, unreachableServer } from "../git-error.ts";
 import { denied } from "../git-server.ts";
 import { guardedRequest, type GuardedOptions } from "./guarded-request.ts";
@@ -13,8 +12,8 @@ import { type LfsPointer } from "./pointer.ts";
 export interface LfsServer {
   /** Of the API, without `/objects/batch`. */
   url: string;
-  /** Of the repository, where the API has the repository's origin. */
-  credentials: GitCredentials | undefined;
+  /** The login, which the API's own origin is shown, and no other. */
+  headers: Record<string, string>;
   options: GuardedOptions;
 }
 
@@ -39,7 +38,7 @@ export async function askForObjects(
       {
         url: `${server.url.replace(/\/$/, "")}/objects/batch`,
         method: "POST",
-        headers: { accept: mediaType, "content-type": mediaType, ...authorization(server) },
+        headers: { accept: mediaType, "content-type": mediaType, ...server.headers },
         body: JSON.stringify({
           operation: "download",
           transfers: ["basic"],
@@ -67,7 +66,7 @@ export async function download(
   const url = URL.canParse(href, server.url) ? new URL(href, server.url).href : href;
   const isOwn = URL.canParse(url) && new URL(url).origin === new URL(server.url).origin;
   const hasOwn = Object.keys(header).some((name) => name.toLowerCase() === "authorization");
-  const headers = { ...(isOwn && !hasOwn && authorization(server)), ...header };
+  const headers = { ...(isOwn && !hasOwn && server.headers), ...header };
   const response = await lasting(guardedRequest({ url, method: "GET", headers }, server.options));
   if (response.statusCode !== 200) {
     response.destroy();
@@ -94,13 +93,6 @@ export async function download(
   }
   if (received < size || hash.digest("hex") !== oid)
     throw new SourceRefused("what its server sent is not what its pointer names");
-}
-
-function authorization({ credentials }: LfsServer): Record<string, string> {
-  if (credentials?.type !== "basic") return {};
-  const { username, password } = credentials;
-  const login = Buffer.from(`${username}:${password}`).toString("base64");
-  return { authorization: `Basic ${login}` };
 }
 
 /** Addresses that are not asked, and URLs that are none, are the same at the next attempt. */
@@ -166,8 +158,8 @@ function placeOf(oid: string, objects: readonly Answered[]): LfsObject {
   return { href, header: headersIn(header) };
 }
 
-/** What decides how a request is read is not the server's to say. */
-function headersIn(header: unknown): Record<string, string> {
+/** Headers that a server asks for, without those that decide how a request is read. */
+export function headersIn(header: unknown): Record<string, string> {
   const own = /^(?:host|connection|content-length|transfer-encoding|te|trailer|upgrade|proxy-.*)$/i;
   return Object.fromEntries(
     Object.entries((header ?? {}) as Record<string, unknown>).filter(

@@ -2,6 +2,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import { type AddressInfo } from "node:net";
 import { join } from "node:path";
 
@@ -10,6 +11,8 @@ export interface GitHttpOptions {
   root: string;
   /** The address that it listens on; without one, loopback. */
   host?: string;
+  /** With it, the server is one of https. */
+  tls?: { key: string; cert: string };
   login?: { username: string; password: string };
   /** Whether it knows version 2 of the protocol, as all servers of the last years do. */
   isModern?: boolean;
@@ -36,12 +39,14 @@ export class GitHttpServer implements AsyncDisposable {
 
   private constructor(options: GitHttpOptions) {
     this.#options = options;
-    this.#server = createServer((request, response) => this.#handle(request, response));
+    const handle = (request: IncomingMessage, response: ServerResponse) =>
+      this.#handle(request, response);
+    this.#server = options.tls ? createSecureServer(options.tls, handle) : createServer(handle);
   }
 
   get origin(): string {
     const { address, port } = this.#server.address() as AddressInfo;
-    return `http://${address}:${port}`;
+    return `${this.#options.tls ? "https" : "http"}://${address}:${port}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -20,6 +20,19 @@ export interface KeyPair {
 
 export class SshServer implements AsyncDisposable {
   readonly #address: string;
+  /** What `git-lfs-authenticate` prints, for each question; without it, the server does not know the command. */
+  set lfsLogin(answer: string | undefined) {
+    const file = join(this.#directory, "lfs-login");
+    if (answer === undefined) rmSync(file, { force: true });
+    else writeFileSync(file, answer);
+  }
+
+  /** The questions of `git-lfs-authenticate`. */
+  get lfsQuestions(): string[] {
+    const file = join(this.#directory, "lfs-questions");
+    return existsSync(file) ? readFileSync(file, "utf8").trim().split("\n") : [];
+  }
+
   /** A line for known_hosts. */
   readonly hostKey: string;
   readonly #directory: string;
@@ -47,10 +60,23 @@ export class SshServer implements AsyncDisposable {
         "PasswordAuthentication no",
         "KbdInteractiveAuthentication no",
         "PermitRootLogin prohibit-password",
-        // Git, and nothing else.
-        'ForceCommand git -c safe.directory=* shell -c "$SSH_ORIGINAL_COMMAND"',
+        // Git and a login for its LFS, and nothing else.
+        `ForceCommand ${join(directory, "command")}`,
         "AcceptEnv GIT_PROTOCOL",
       ].join("\n"),
+    );
+    writeFileSync(
+      join(directory, "command"),
+      [
+        "#!/bin/sh",
+        `cd ${directory}`,
+        'case "$SSH_ORIGINAL_COMMAND" in "git-lfs-authenticate "*)',
+        '  echo "$SSH_ORIGINAL_COMMAND" >> lfs-questions',
+        "  if [ -f lfs-login ]; then exec cat lfs-login; fi;;",
+        "esac",
+        'exec git -c safe.directory="*" shell -c "$SSH_ORIGINAL_COMMAND"',
+      ].join("\n"),
+      { mode: 0o700 },
     );
     const child = spawn(program ?? "", ["-D", "-e", "-f", config], { stdio: "ignore" });
     const server = new SshServer(directory, `${address}:${port}`, host, child);
