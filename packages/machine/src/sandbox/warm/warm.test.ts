@@ -213,11 +213,12 @@ describe.skipIf(typeof why === "string")("a warm process", () => {
     await warmedUp(sandbox, image);
     const env = { NODE_OPTIONS: "--max-old-space-size=65" };
     await startPod(sandbox, image, { env });
-    // The one that had waited was started with another heap.
-    expect(sandbox.warmFigures?.()).toMatchObject({ waiting: 0, used: 0 });
-    await eventually(() => expect(sandbox.warmFigures?.()?.waiting).toBe(1));
-    await startPod(sandbox, image, { env });
-    expect(sandbox.warmFigures?.()).toMatchObject({ used: 1 });
+    // The one that had waited was started with another heap; when the next one waits is not known here.
+    expect(sandbox.warmFigures?.()).toMatchObject({ used: 0, missed: 2 });
+    await eventually(async () => {
+      await startPod(sandbox, image, { env });
+      expect(sandbox.warmFigures?.()).toMatchObject({ used: 1 });
+    });
   });
 
   test("is any Function's with the same runtime, by the content of its files", async () => {
