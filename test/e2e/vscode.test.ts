@@ -127,6 +127,7 @@ export default {
 `;
 
 interface Message {
+  id?: number;
   method?: string;
   params: {
     url: string;
@@ -155,9 +156,14 @@ test("a breakpoint in compiled TypeScript is found by its place in the source, a
       await pause(5);
     }
   };
-  const send = (method: string, params = {}) =>
-    socket.send(JSON.stringify({ id: 1, method, params }));
-  send("Debugger.enable");
+  let sent = 0;
+  /** Resolves once it is done: a request by another way may be handled before it otherwise. */
+  const send = (method: string, params = {}) => {
+    const id = ++sent;
+    socket.send(JSON.stringify({ id, method, params }));
+    return message((each) => each.id === id);
+  };
+  await send("Debugger.enable");
   const file = pathToFileURL(path.join(home, "enums/handler.ts")).href;
   const { params } = await message(
     (each) => each.method === "Debugger.scriptParsed" && each.params.url === file,
@@ -165,14 +171,14 @@ test("a breakpoint in compiled TypeScript is found by its place in the source, a
   const map = JSON.parse(atob(params.sourceMapURL.split(",")[1] ?? ""));
   expect(new URL(map.sources[0], params.url).href).toBe(file);
   const lineNumber = placeOf(new SourceMap(map), 7, params.endLine);
-  send("Debugger.setBreakpoint", { location: { scriptId: params.scriptId, lineNumber } });
+  await send("Debugger.setBreakpoint", { location: { scriptId: params.scriptId, lineNumber } });
   const called = fetch(new URL("x", url));
   const paused = await message(({ method }) => method === "Debugger.paused");
   expect(paused.params.callFrames[0]).toMatchObject({
     functionName: "fetch",
     location: { scriptId: params.scriptId, lineNumber },
   });
-  send("Debugger.resume");
+  await send("Debugger.resume");
   expect(await (await called).text()).toBe("small/x");
   socket.close();
 });
