@@ -11,6 +11,8 @@ const alwaysBytes = 1024 * 1024;
 const freshMs = 100;
 const quietMs = 10_000;
 const collectMs = 250;
+/** After the end of requests that have held more than this, the next look may be worth a collection sooner. */
+const worthCollecting = 1024 * 1024;
 /** What `JSON.stringify` takes for a moment, of one long text: V8 makes room for it as if each character had to be escaped. */
 const answerTimes = 6;
 const smallBytes = 16 * 1024;
@@ -26,6 +28,8 @@ class BodyBudget {
   #quietRoom = 0;
   #quietUntil = 0;
   #collectedAt = 0;
+  /** Bytes of requests that have ended since the last collection: what they held may still be counted as used. */
+  #released = 0;
 
   get held(): number {
     return this.#held;
@@ -35,24 +39,33 @@ class BodyBudget {
     this.#held += bytes;
   }
 
+  release(bytes: number): void {
+    this.#held -= bytes;
+    this.#released += bytes;
+  }
+
   /** For so many bytes more than are held. */
   hasRoom(coming: number, alone: boolean): boolean {
     if (this.#held + coming <= alwaysBytes) return true;
     const needed = (this.#held + coming) * copies;
     this.#look(alone);
     if (needed <= this.#room) return true;
-    if (!this.collect()) return false;
+    if (!this.collect(alone)) return false;
     this.#roomUntil = 0;
     this.#look(alone);
     return needed <= this.#room;
   }
 
-  /** False if it has just been done. */
-  collect(): boolean {
-    const now = monotonicMs();
-    if (now - this.#collectedAt < collectMs) return false;
+  /**
+   * False if it has just been done. For a request that is alone it is done again where others have ended since: what they have left
+   * is no reason to refuse it for good.
+   */
+  collect(alone: boolean): boolean {
+    const isRecent = monotonicMs() - this.#collectedAt < collectMs;
+    if (isRecent && !(alone && this.#released > worthCollecting)) return false;
     collectGarbage();
     this.#collectedAt = monotonicMs();
+    this.#released = 0;
     return true;
   }
 
@@ -102,7 +115,7 @@ export class HeldBody {
     let { left, used } = memoryForValues();
     if (answer + size.mostTimes * length > left) {
       const needed = answer + size.most(body);
-      if (needed > left && budget.collect()) ({ left, used } = memoryForValues());
+      if (needed > left && budget.collect(this.#isAlone)) ({ left, used } = memoryForValues());
       if (needed > left) throw this.#refusal();
     }
     const value = make();
@@ -115,7 +128,7 @@ export class HeldBody {
   }
 
   release(): void {
-    budget.change(-this.#bytes);
+    budget.release(this.#bytes);
     this.#bytes = 0;
   }
 

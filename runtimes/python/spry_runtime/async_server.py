@@ -83,7 +83,7 @@ class _Server(Service):
         self._late: list[asyncio.Task] = []
         """Of calls that are over, and were asked to end."""
         self._late_threads: list = []
-        reserve_for(lambda: self.bodies.held)
+        reserve_for(lambda: self.bodies.held, self.bodies.look_again)
 
     async def run(self, supervisor) -> int:
         self._loop = asyncio.get_running_loop()

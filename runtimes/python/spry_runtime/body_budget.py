@@ -14,6 +14,10 @@ _ALWAYS = 256 * 1024
 """Of all bodies together: too little to look for."""
 _LARGE = 256 * 1024
 _SECONDS = 0.1
+_LOOK_BYTES = 1024 * 1024
+"""After so many more a look at the memory is old: bodies can come faster than the time says."""
+_MARGIN = 8 * 1024 * 1024
+"""What handlers and their answers need is not to be filled with the bodies of the next requests."""
 _QUIET_SECONDS = 10.0
 """For so long counts what was left when no other request held anything."""
 
@@ -26,7 +30,8 @@ class BodyBudget:
     def __init__(self, processes) -> None:
         self.held = 0
         self._processes = processes
-        self._room = self._quiet_room = 0.0
+        self._room = self._quiet_room = self._left = 0.0
+        self._seen = 0
         self._until = self._quiet_until = 0.0
 
     def has_room(self, coming: int, alone: bool) -> bool:
@@ -34,15 +39,23 @@ class BodyBudget:
         if self.held + coming <= _ALWAYS:
             return True
         now = time.monotonic()
-        if now > self._until:
-            self._until = now + _SECONDS
+        if now > self._until or self.held + coming - self._seen > _LOOK_BYTES:
+            self._until, self._seen = now + _SECONDS, self.held
+            self._left = memory_left(self._processes())
             # Of what is held, one copy at least is among what is in use; with no other request that is all of it.
-            self._room = memory_left(self._processes()) + self.held
+            self._room = self._left + self.held
             if alone:
                 self._quiet_room, self._quiet_until = self._room, now + _QUIET_SECONDS
             elif now < self._quiet_until:
                 self._room = max(self._room, self._quiet_room)
+        if not alone and self.held + coming - self._seen + _MARGIN > self._left:
+            # What others have made of their bodies is there now, whatever there was room for while all was quiet.
+            return False
         return (self.held + coming) * COPIES <= self._room
+
+    def look_again(self) -> None:
+        """Something large has been made since the last look."""
+        self._until = 0.0
 
 
 class HeldBody:

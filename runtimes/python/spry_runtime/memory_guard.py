@@ -15,6 +15,7 @@ _MARGIN = 8 * 1024 * 1024
 """For what handlers do otherwise: what writes JSON, for example, takes much more for a moment than what it writes."""
 _guarding = _thread.allocate_lock()
 _held = None
+_made = None
 
 
 class TooLargeInMemory(Exception):
@@ -29,10 +30,11 @@ class Stopped(Exception):
     """The function has raised StopIteration."""
 
 
-def reserve_for(held) -> None:
-    """`held()` is how many bytes all bodies have whose requests are in progress: each of them has an answer to come."""
-    global _held
-    _held = held
+def reserve_for(held, made=None) -> None:
+    """`held()` is how many bytes all bodies have whose requests are in progress: each of them has an answer to come. `made()` is
+    called when something large has been made of a body in this process."""
+    global _held, _made
+    _held, _made = held, made
 
 
 def check_memory(size: int, needed: int) -> None:
@@ -72,6 +74,8 @@ def guarded(size: int, function, *arguments):
         if len(results) != len(calls):
             restore()
             raise Stopped
+        if _made is not None:
+            _made()
         return results[1]
 
 
