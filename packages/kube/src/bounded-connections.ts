@@ -1,6 +1,8 @@
 import { type EventEmitter } from "node:events";
 import { type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type Socket } from "node:net";
+import { Server as TlsServer } from "node:tls";
+import { beginHandshakesInTurns } from "./handshake-turns.ts";
 
 export interface ConnectionLimits {
   /** Of all clients together. */
@@ -146,12 +148,13 @@ class Slowest {
 const bounded = new WeakSet<Server>();
 
 /**
- * Bounds the connections of an HTTP or HTTPS server, as `BoundedConnections` says. Call it once all listeners are added; the first
- * limits that a server gets are those that it keeps.
+ * Bounds the connections of an HTTP or HTTPS server, as `BoundedConnections` says; TLS handshakes begin in turns. Call it once all
+ * listeners for requests are added; the first limits that a server gets are those that it keeps.
  */
 export function boundConnections(server: Server, limits: ConnectionLimits): void {
   if (bounded.has(server)) return;
   bounded.add(server);
+  if (server instanceof TlsServer) beginHandshakesInTurns(server);
   const connections = new BoundedConnections(limits);
   server.prependListener("connection", (socket: Socket) => {
     if (!connections.admit(socket)) socket.destroy();

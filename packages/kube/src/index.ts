@@ -41,6 +41,7 @@ export {
   type ConnectionLimits,
   noteRequest,
 } from "./bounded-connections.ts";
+export { beginHandshakesInTurns, sliceMs } from "./handshake-turns.ts";
 export { MultiMap } from "./multi-map.ts";
 export { bearerToken, isSameSecret } from "./bearer-token.ts";
 export { offerText } from "./shared-texts.ts";

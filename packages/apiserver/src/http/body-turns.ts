@@ -1,4 +1,5 @@
 import { type EventEmitter } from "node:events";
+import { OwnerQueue } from "./owner-queue.ts";
 
 /** What a body may bring before it waits for its next turn. Smaller bodies never wait. */
 const stepBytes = 64 * 1024;
@@ -31,8 +32,7 @@ interface Body {
  * be looked at. Owners have their turns one after the other, and each owner's bodies in the order in which they came to wait.
  */
 export class BodyTurns {
-  /** By owner, in the order of their turns. */
-  readonly #waiting = new Map<string, Set<Body>>();
+  readonly #waiting = new OwnerQueue<Body>();
   readonly #bodies = new WeakMap<Incoming, Body>();
   #isScheduled = false;
 
@@ -75,15 +75,12 @@ export class BodyTurns {
 
   #wait(body: Body): void {
     body.incoming.pause();
-    const bodies = this.#waiting.get(body.owner);
-    if (bodies) bodies.add(body);
-    else this.#waiting.set(body.owner, new Set([body]));
+    this.#waiting.add(body.owner, body);
     this.#schedule();
   }
 
   #forget(body: Body): void {
-    const bodies = this.#waiting.get(body.owner);
-    if (bodies?.delete(body) && bodies.size === 0) this.#waiting.delete(body.owner);
+    this.#waiting.remove(body.owner, body);
   }
 
   #schedule(): void {
@@ -93,20 +90,14 @@ export class BodyTurns {
     setImmediate(() => {
       this.#isScheduled = false;
       for (let step = 0; step < stepsOfRound; step++) this.#next();
-      if (this.#waiting.size > 0) this.#schedule();
+      if (!this.#waiting.isEmpty) this.#schedule();
     });
   }
 
   #next(): void {
-    for (const [owner, bodies] of this.#waiting) {
-      this.#waiting.delete(owner);
-      for (const body of bodies) {
-        bodies.delete(body);
-        if (bodies.size > 0) this.#waiting.set(owner, bodies);
-        body.left = stepBytes;
-        body.incoming.resume();
-        return;
-      }
-    }
+    const body = this.#waiting.next();
+    if (!body) return;
+    body.left = stepBytes;
+    body.incoming.resume();
   }
 }

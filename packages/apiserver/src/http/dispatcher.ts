@@ -19,6 +19,7 @@ import { builtin } from "../schema/schema.ts";
 import { type PodStream, podStreamOf } from "../streaming/pod-stream.ts";
 import { healthResponse } from "./health.ts";
 import { type HttpRequest, HttpResponse } from "./message.ts";
+import { ownerOf } from "./owner.ts";
 import { inPreferredEncoding } from "./preferred-encoding.ts";
 import { readObject } from "./request-body.ts";
 import { type RequestInfo, requestInfoOf } from "./request-info.ts";
@@ -74,7 +75,7 @@ export class Dispatcher {
     try {
       const user = this.#actingUser(requester, headers);
       const response = await this.#route(request, user, warnings);
-      return await inPreferredEncoding(request, response);
+      return await inPreferredEncoding(request, response, ownerOf(requester));
     } catch (error) {
       if (error instanceof UnservedPathError) return plainText("404 page not found\n", 404);
       if (!(error instanceof StatusError) || error.code >= 500) {
@@ -85,7 +86,7 @@ export class Dispatcher {
           "request failed",
         );
       }
-      return inPreferredEncoding(request, errorResponse(error, warnings));
+      return inPreferredEncoding(request, errorResponse(error, warnings), ownerOf(requester));
     }
   }
 

@@ -39,13 +39,13 @@ export interface Sending {
 
 /** Sends an answer; resolves when the connection is done with it, or has all of a small one. */
 export async function sendAnswer(sending: Sending, response: HttpResponse): Promise<void> {
-  const { incoming, outgoing } = sending;
+  const { incoming, outgoing, owner } = sending;
   const { status, headers, body } = response;
   if (body instanceof PacedBody) {
     readPausably(incoming);
     outgoing.writeHead(status, headers);
     outgoing.flushHeaders();
-    return pumpInto(outgoing, body.source, { sliceBytes, ends: false });
+    return pumpInto(outgoing, body.source, { sliceBytes, ends: false, owner });
   }
   if (body instanceof ReadableStream) {
     readPausably(incoming);
@@ -63,7 +63,7 @@ export async function sendAnswer(sending: Sending, response: HttpResponse): Prom
     );
     hold(sending, large.heldBytes);
     const unpin = response.pin?.(() => outgoing.destroy());
-    await pumpInto(outgoing, source, { sliceBytes, ends: true });
+    await pumpInto(outgoing, source, { sliceBytes, ends: true, owner });
     return unpin?.();
   }
   const content = body instanceof ListText ? body.toBytes() : (body ?? "");

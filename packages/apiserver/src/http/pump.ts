@@ -1,8 +1,8 @@
 import { type ServerResponse } from "node:http";
+import { sliceMs } from "@spry/kube";
 import { type ByteSource } from "./byte-source.ts";
+import { OwnerQueue } from "./owner-queue.ts";
 
-/** Other requests come in between. */
-const turnMs = 5;
 /** A client that takes nothing for so long while there is something for it is cut off. */
 const stallMs = 30_000;
 /** What ends is to be read within a minute, as on a cluster, or at this pace. */
@@ -10,35 +10,40 @@ const patienceMs = 60_000;
 const leastBytesPerMs = 256;
 
 /**
- * Writes bodies to many connections: slice by slice, the connections taking turns, the next slice only when the one before has
+ * Writes bodies to many connections: slice by slice, their owners and the connections of each taking turns, the next slice only when the one before has
  * left the process. What a TLS socket is given at once it keeps encrypted, a copy for each connection.
  */
 class Pump {
-  #waiting: Sender[] = [];
+  readonly #waiting = new OwnerQueue<Sender>();
   #isScheduled = false;
 
   add(sender: Sender): void {
-    this.#waiting.push(sender);
+    this.#waiting.add(sender.owner, sender);
+    this.#schedule();
+  }
+
+  #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     setImmediate(() => this.#turn());
   }
 
   #turn(): void {
-    const end = performance.now() + turnMs;
-    const senders = this.#waiting;
-    this.#waiting = [];
-    let count = 0;
-    while (count < senders.length && performance.now() < end) senders[count++]?.send();
-    this.#waiting = [...senders.slice(count), ...this.#waiting];
-    this.#isScheduled = this.#waiting.length > 0;
-    if (this.#isScheduled) setImmediate(() => this.#turn());
+    const end = performance.now() + sliceMs();
+    this.#isScheduled = false;
+    do {
+      const sender = this.#waiting.next();
+      if (!sender) return;
+      sender.send();
+    } while (performance.now() < end);
+    if (!this.#waiting.isEmpty) this.#schedule();
   }
 }
 
 const pump = new Pump();
 
 class Sender {
+  readonly owner: string;
   readonly #source: ByteSource;
   readonly #outgoing: ServerResponse;
   readonly #sliceBytes: number;
@@ -52,9 +57,10 @@ class Sender {
   constructor(
     source: ByteSource,
     outgoing: ServerResponse,
-    { sliceBytes, ends }: PumpOptions,
+    { sliceBytes, ends, owner }: PumpOptions,
     settle: () => void,
   ) {
+    this.owner = owner;
     this.#ends = ends;
     this.#source = source;
     this.#outgoing = outgoing;
@@ -122,6 +128,8 @@ class Sender {
 
 export interface PumpOptions {
   sliceBytes: number;
+  /** Who has a turn together. */
+  owner: string;
   /** Whether the body has an end that is there already, unlike a watch's. */
   ends: boolean;
 }

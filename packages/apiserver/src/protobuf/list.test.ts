@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { EncodingTurns } from "../http/encoding-turns.ts";
 import { encodeList } from "./list.ts";
 import { encodeProtobuf, type TypedObject } from "./protobuf.ts";
 
@@ -35,7 +36,11 @@ test.each(lists)("a list with %s is the same in pieces as at once", async (_, ki
   };
   const at = (index: number) => JSON.stringify(items[index]);
   const head = { ...list, items: [] } as TypedObject;
-  const { length, pieces } = await encodeList(head, { count: items.length, at });
+  const { length, pieces } = await encodeList(
+    head,
+    { count: items.length, at },
+    new EncodingTurns("anna"),
+  );
   const whole = encodeProtobuf({ ...list, items } as TypedObject);
   const made = Buffer.concat([...pieces]);
   expect(length).toBe(whole.length);

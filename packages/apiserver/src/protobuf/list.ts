@@ -1,9 +1,9 @@
 import { Encoder } from "./encoder.ts";
-import { isOver, listTurn } from "./list-turns.ts";
 import { type Message, messageNamed, messageOfKind } from "./messages.ts";
 import { encodeProtobuf, type TypedObject, writeEnvelope } from "./protobuf.ts";
 import { wire } from "./wire-reader.ts";
 import { WireWriter } from "./wire-writer.ts";
+import { type EncodingTurns } from "../http/encoding-turns.ts";
 import { parseJson } from "../json.ts";
 
 /** The JSON texts of a list's items. */
@@ -19,8 +19,6 @@ export interface ListPieces {
   pieces: Iterable<Uint8Array>;
 }
 
-/** Work on a shorter list is done at once. */
-const shortMs = 5;
 /** A list that takes no more is not made twice. */
 const keptBytes = 1024 * 1024;
 
@@ -31,6 +29,7 @@ const keptBytes = 1024 * 1024;
 export async function encodeList(
   list: TypedObject,
   items: Items,
+  turns: EncodingTurns,
   signal?: AbortSignal,
 ): Promise<ListPieces> {
   const message = messageOfKind(list.apiVersion, list.kind);
@@ -44,17 +43,17 @@ export async function encodeList(
   const pieceOf = itemPiece(messageNamed(field.message), field.number);
   let itemBytes = 0;
   let kept: Uint8Array[] | undefined = [];
-  const end = performance.now() + shortMs;
-  let takesTurns = false;
   for (let index = 0; index < items.count; index++) {
-    const piece = pieceOf(items.at(index));
+    const text = items.at(index);
+    const turn = turns.before(text.length);
+    if (turn) {
+      await turn;
+      if (signal?.aborted) break;
+    }
+    const piece = pieceOf(text);
     itemBytes += piece.length;
     if (itemBytes > keptBytes) kept = undefined;
     kept?.push(piece);
-    if (takesTurns ? !isOver() : performance.now() < end) continue;
-    takesTurns = true;
-    await listTurn();
-    if (signal?.aborted) break;
   }
   const [before, after] = frameOf(list, message, itemBytes);
   const pieces = function* () {

@@ -1,7 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { type Socket } from "node:net";
 import * as tls from "node:tls";
-import { BoundedConnections, type Clock, type ConnectionLimits } from "@spry/kube";
+import {
+  beginHandshakesInTurns,
+  BoundedConnections,
+  type Clock,
+  type ConnectionLimits,
+} from "@spry/kube";
 import { tlsSettings } from "./certificates.ts";
 
 export interface TlsServerOptions {
@@ -40,6 +45,7 @@ export function createTlsServer(options: TlsServerOptions): TlsServer {
       else done(new Error("no certificate for this host"));
     },
   });
+  beginHandshakesInTurns(server);
   const sockets = new Set<Socket>();
   // Slow handshakes make room for others; what comes after them is bounded by whom the connection is handed to.
   const connections = new BoundedConnections(options.connections);
