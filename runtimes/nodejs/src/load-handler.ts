@@ -6,6 +6,7 @@ import { type FunctionHandler, type UserFunction } from "./handler.ts";
 import { isStreaming, provideAwsLambda } from "./dialects/lambda-streaming.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports, loadModule } from "./load-module.ts";
+import { memberOf } from "./member-of.ts";
 import { type Publisher } from "./publisher.ts";
 import { requestHandler, webSocketsOnly } from "./request-handler.ts";
 import { type Settings } from "./settings.ts";
@@ -23,7 +24,7 @@ export async function loadHandler(
   provideAwsLambda();
   const handed = new HandedServer(settings.port);
   try {
-    module = await loadModule(file);
+    ({ exports: module } = await loadModule(file));
   } catch (cause) {
     throw new LoadError(`loading ${name}: ${sentenceOf(cause)}`, { cause });
   }
@@ -113,12 +114,10 @@ function functionOf(module: Exports, name: string): UserFunction | undefined {
 
 /** `module.exports = { main }`, `export function main`, `export default { main }`. */
 function exportOf(module: Exports | undefined, name: string): unknown {
-  const own = module?.[name];
+  const own = module && memberOf(module, name);
   if (own !== undefined) return own;
-  const fallback = module?.["default"];
-  return fallback !== null && typeof fallback === "object"
-    ? (fallback as Record<string, unknown>)[name]
-    : undefined;
+  const fallback = module && memberOf(module, "default");
+  return fallback !== null && typeof fallback === "object" ? memberOf(fallback, name) : undefined;
 }
 
 /** The first line of what went wrong, without the list of files that `require` appends. */

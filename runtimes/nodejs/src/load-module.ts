@@ -6,12 +6,17 @@ import { findTypeScript } from "./typescript-names.ts";
 
 export type Exports = Record<string, unknown>;
 
+/** In a box: a promise of a module that has a `then`, as a Proxy may have, would wait for that. */
+export interface LoadedModule {
+  exports: Exports;
+}
+
 /**
  * Runs a Function's code. A file that is not valid JavaScript but valid TypeScript is run as TypeScript: inline
  * sources are called `handler.js` in either language. Modules that TypeScript imports only for their types need not
  * exist, and those that it imports by the names of JavaScript may be TypeScript.
  */
-export async function loadModule(file: ModuleFile): Promise<Exports> {
+export async function loadModule(file: ModuleFile): Promise<LoadedModule> {
   mapStacksOf(file.path);
   // Hooks cost 2 MB: code that has nothing to do with TypeScript does without them.
   const isTypeScript = /\.[mc]?ts$/.test(file.path);
@@ -37,15 +42,15 @@ export async function loadModule(file: ModuleFile): Promise<Exports> {
  * `require` where it can be: loading the machinery for `import()` costs several milliseconds of
  * every start. Recent Node.js requires ES modules too, except those with a top-level `await`.
  */
-async function load({ path, isModulePackage }: ModuleFile): Promise<Exports> {
+async function load({ path, isModulePackage }: ModuleFile): Promise<LoadedModule> {
   const isModule = /\.m[jt]s$/.test(path) || (isModulePackage && /\.[jt]s$/.test(path));
-  if (isModule) return (await importModule(pathToFileURL(path).href)) as Exports;
+  if (isModule) return { exports: (await importModule(pathToFileURL(path).href)) as Exports };
   try {
-    return require(path) as Exports;
+    return { exports: require(path) as Exports };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== "ERR_REQUIRE_ESM" && code !== "ERR_REQUIRE_ASYNC_MODULE") throw error;
-    return (await importModule(pathToFileURL(path).href)) as Exports;
+    return { exports: (await importModule(pathToFileURL(path).href)) as Exports };
   }
 }
 

@@ -1,5 +1,6 @@
 import { type FunctionResponse } from "./function-response.ts";
-import { sendStream, sendWebStream } from "./send-stream.ts";
+import { sendStream } from "./send-stream.ts";
+import { isWebResponse, sendWebResponse } from "./web/send-response.ts";
 import {
   isResponse,
   type PlainResponse,
@@ -38,7 +39,7 @@ export function sendResult(response: FunctionResponse, value: unknown): Promise<
     if (!response.hasHeader("content-type")) response.type("bin");
     return sendStream(response, value);
   }
-  if (isNativeResponse(value)) return sendWebResponse(response, value);
+  if (isWebResponse(value)) return sendWebResponse(response, value);
   return sendJson(response, value);
 }
 
@@ -74,11 +75,6 @@ function isReadable(value: object): value is AsyncIterable<Uint8Array | string> 
   return Symbol.asyncIterator in value;
 }
 
-// Not `instanceof`: touching the global loads the whole of fetch, which most Functions never use.
-function isNativeResponse(value: object): value is Response {
-  return value.constructor?.name === "Response" && "headers" in value && "arrayBuffer" in value;
-}
-
 function sendPlainResponse(
   response: FunctionResponse,
   { status, statusText, headers, body }: PlainResponse,
@@ -94,32 +90,3 @@ function sendPlainResponse(
 
 /** Node.js knows how long the body is. */
 const framing = new Set(["content-length", "transfer-encoding"]);
-
-async function sendWebResponse(response: FunctionResponse, value: Response): Promise<void> {
-  response.status(value.status);
-  if (value.statusText) response.statusMessage = value.statusText;
-  const isPassedOn = value.url !== "";
-  for (const [name, each] of value.headers)
-    if (!isPassedOn || !isOfConnection(name, value)) response.appendHeader(name, each);
-  // A client that listens to events waits for the head, which would come with the first of them.
-  if (value.headers.get("content-type")?.startsWith("text/event-stream")) response.flushHeaders();
-  if (value.body) await sendWebStream(response, value.body);
-  else response.end();
-}
-
-/**
- * Of an answer that `fetch` got: what is between that server and us. A body's coding and length are, too, as
- * `fetch` has decoded it.
- */
-function isOfConnection(name: string, { headers, body }: Response): boolean {
-  if (hopByHop.has(name)) return true;
-  if (!body || (name !== "content-encoding" && name !== "content-length")) return false;
-  const codings = headers
-    .get("content-encoding")
-    ?.toLowerCase()
-    .split(/\s*,\s*/);
-  return codings?.every((coding) => decodedByFetch.has(coding)) ?? false;
-}
-
-const hopByHop = new Set(["connection", "keep-alive", "proxy-connection", "transfer-encoding"]);
-const decodedByFetch = new Set(["gzip", "x-gzip", "deflate", "br", "zstd"]);

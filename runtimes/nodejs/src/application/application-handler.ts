@@ -7,6 +7,7 @@ import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
 import { answered, type FunctionHandler } from "../handler.ts";
 import { type Exports } from "../load-module.ts";
+import { memberOf } from "../member-of.ts";
 import { checkLength } from "../request-body.ts";
 import { type Settings } from "../settings.ts";
 
@@ -28,11 +29,12 @@ export function exportedApplication(
   module: Exports,
   settings: Settings,
 ): FunctionHandler | undefined {
-  const holders = [module, module["default"]].filter(isHolder);
+  const own = memberOf(module, "default");
+  const holders = [module, own].filter(isHolder);
   const candidates = [
-    module["default"],
+    own,
     module,
-    ...holders.flatMap((holder) => names.map((name) => holder[name])),
+    ...holders.flatMap((holder) => names.map((name) => memberOf(holder, name))),
   ];
   for (const candidate of candidates) {
     const application = isHolder(candidate) ? applicationOf(candidate) : undefined;
@@ -48,14 +50,15 @@ export function serverHandler(server: Server, settings: Settings): FunctionHandl
 
 function applicationOf(found: Record<string, unknown>): Application | undefined {
   if (found instanceof Server) return ofServer(found);
-  const has = (...members: string[]) => members.every((name) => typeof found[name] === "function");
+  const has = (...members: string[]) =>
+    members.every((name) => typeof memberOf(found, name) === "function");
   // Express and Connect.
   if (typeof found === "function" && has("use", "handle"))
     return { listener: found as unknown as Listener };
   // Koa.
   if (has("use", "callback")) return { listener: (found["callback"] as () => Listener)() };
   // Fastify.
-  if (has("ready", "inject", "close") && found["server"] instanceof Server) {
+  if (has("ready", "inject", "close") && memberOf(found, "server") instanceof Server) {
     const { ready, close, server } = found as unknown as FastifyLike;
     return {
       ...ofServer(server),

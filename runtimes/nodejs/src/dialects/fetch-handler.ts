@@ -1,6 +1,6 @@
 import { Context } from "../context.ts";
 import { runInBackground } from "../background-work.ts";
-import { type FunctionHandler, type UserFunction } from "../handler.ts";
+import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
 import { checkLength } from "../request-body.ts";
 import { type Settings } from "../settings.ts";
 import { requestOf } from "../web/request.ts";
@@ -17,7 +17,8 @@ export function fetchHandler(fetch: UserFunction, settings: Settings): FunctionH
     call(request) {
       checkLength(request, settings.bodyLimitMb);
       const context = new FetchContext(settings, request);
-      return fetch(requestOf(request, settings.bodyLimitMb), env, context);
+      const result = fetch(requestOf(request, settings.bodyLimitMb), env, context);
+      return isThenable(result) ? Promise.resolve(result).then(something) : something(result);
     },
   };
 }
@@ -28,3 +29,9 @@ class FetchContext extends Context {
 }
 
 function ignore(): void {}
+
+/** An empty response would hide that the handler has forgotten its own, or that no route matches. */
+function something(result: unknown): unknown {
+  if (result !== undefined && result !== null) return result;
+  throw new TypeError(`fetch returned ${String(result)} instead of a Response`);
+}

@@ -7,6 +7,21 @@ import { send, startFunction } from "../testing/running-function.ts";
 const json = { "content-type": "application/json" };
 const event = { "ce-id": "1", "ce-type": "made", "ce-source": "/me" };
 
+const polyfills: [body: string, text: string][] = [
+  ["new ReadableStream({ start(c) { c.enqueue(Buffer.from('web')); c.close(); } })", "web"],
+  ["Readable.from(['no', 'de'])", "node"],
+  ["Buffer.from('bytes')", "bytes"],
+  ["'text'", "text"],
+  ["null", ""],
+  ["undefined", "asked"],
+];
+
+/** As itty-router makes them: whatever name it is asked for is a function that registers a route. */
+const proxyRouter = `const router = () => ({
+  __proto__: new Proxy({}, { get: (target, name, receiver) => () => receiver }),
+  async fetch() { return new Response("routed"); },
+});`;
+
 const rows: Row[] = [
   {
     name: "fetch of a default export",
@@ -30,6 +45,57 @@ const rows: Row[] = [
     env: { FUNC_RUNTIME: "nodejs26" },
     status: 204,
     body: "",
+  },
+  {
+    name: "fetch with a class that extends Response",
+    code: `class Own extends Response {} export default { fetch: () => new Own("own", { status: 202 }) };`,
+    status: 202,
+    body: "own",
+  },
+  {
+    name: "fetch with a class that extends Node.js' own Response",
+    code: `class Own extends globalThis.Response {} export default { fetch: async () => new Own("own", { status: 202 }) };`,
+    status: 202,
+    body: "own",
+  },
+  ...polyfills.map(([body, text]) => ({
+    name: `fetch with a polyfill's Response whose body is ${body}`,
+    code: `const { Readable } = require("node:stream");
+      class PonyfillResponse {
+        status = 203; headers = new Headers([["x-a", "1"], ["set-cookie", "a=1"], ["set-cookie", "b=2"]]); body = ${body};
+        async arrayBuffer() { return new TextEncoder().encode("asked").buffer; } }
+      module.exports = { fetch: () => new PonyfillResponse() };`,
+    status: 203,
+    body: text,
+    headers: { "x-a": "1", "set-cookie": ["a=1", "b=2"] },
+  })),
+  {
+    name: "fetch with node-fetch's headers",
+    code: `class Fields { get() { return null; } *[Symbol.iterator]() { yield ["set-cookie", "a=1, b=2"]; } raw() { return { "set-cookie": ["a=1", "b=2"] }; } }
+      module.exports = { fetch: () => ({ status: 200, headers: new Fields(), body: null }) };`,
+    body: "",
+    headers: { "set-cookie": ["a=1", "b=2"] },
+  },
+  {
+    name: "fetch with data that looks like a response",
+    code: `export default { fetch: () => ({ status: 404, headers: { a: "1" }, body: "b" }) };`,
+    body: '{"status":404,"headers":{"a":"1"},"body":"b"}',
+  },
+  {
+    name: "fetch that returns nothing",
+    code: `export default { fetch() {} };`,
+    status: 500,
+    body: "Internal server error",
+  },
+  {
+    name: "fetch of a router that is a Proxy, the default export",
+    code: `${proxyRouter} export default router();`,
+    body: "routed",
+  },
+  {
+    name: "fetch of a router that is a Proxy, the module",
+    code: `${proxyRouter} module.exports = router();`,
+    body: "routed",
   },
   {
     name: "fetch that is handed too much",

@@ -7,6 +7,7 @@ import { targetOf } from "./functions-framework.ts";
 import { type FunctionHandler, type UserFunction } from "../handler.ts";
 import { isStreaming } from "./lambda-streaming.ts";
 import { type Exports } from "../load-module.ts";
+import { memberOf } from "../member-of.ts";
 import { type Settings } from "../settings.ts";
 
 type Recognise = (module: Exports, settings: Settings) => Promise<FunctionHandler | undefined>;
@@ -28,14 +29,14 @@ const forms: Recognise[] = [
     return found && (await import("./func-handler.ts")).funcHandler(found, settings);
   },
   /** Nuclio: `handler(context, event)`. */
-  async (module) => nuclioHandler(memberOf(module, "handler"), memberOf(module, "initContext")),
+  async (module) => nuclioHandler(unboundIn(module, "handler"), unboundIn(module, "initContext")),
   /** AWS Lambda behind a function URL or an HTTP API: `handler(event, context, callback)`, in its templates `lambdaHandler`. */
   async (module, settings) => {
     for (const name of ["handler", "lambdaHandler"]) {
       const found = objectWith(module, name);
       if (!found) continue;
       const { lambdaHandler } = await import("./lambda-handler.ts");
-      return lambdaHandler(found, settings, isStreaming(memberOf(module, name)));
+      return lambdaHandler(found, settings, isStreaming(unboundIn(module, name)));
     }
     return undefined;
   },
@@ -67,7 +68,7 @@ function objectWith(module: Exports, name: string): UserFunction | undefined {
 }
 
 /** The same as it is: a bound function no longer knows how its parameters are called. */
-function memberOf(module: Exports, name: string): UserFunction | undefined {
+function unboundIn(module: Exports, name: string): UserFunction | undefined {
   return holders(module)
     .map((holder) => functionOf(holder, name))
     .find((found) => found !== undefined);
@@ -76,15 +77,17 @@ function memberOf(module: Exports, name: string): UserFunction | undefined {
 function holders(module: Exports): Exports[] {
   const isHolder = (each: unknown) =>
     each !== null && (typeof each === "object" || typeof each === "function");
-  return [module["default"], module].filter(isHolder) as Exports[];
+  return [memberOf(module, "default"), module].filter(isHolder) as Exports[];
 }
 
 function functionOf(holder: Exports, name: string): UserFunction | undefined {
-  const found = holder[name];
+  const found = memberOf(holder, name);
   return typeof found === "function" ? (found as UserFunction) : undefined;
 }
 
 function moduleFunction(module: Exports): UserFunction | undefined {
-  const found: unknown = [module["default"], module].find((each) => typeof each === "function");
+  const found: unknown = [memberOf(module, "default"), module].find(
+    (each) => typeof each === "function",
+  );
   return found as UserFunction | undefined;
 }
