@@ -1,13 +1,13 @@
 import { isUtf8 } from "node:buffer";
 import { readFileSync, statSync } from "node:fs";
-import { parseEnv } from "node:util";
 import { labels } from "@spry/function";
 import { isNotFound, resources, type Secret } from "@spry/kube";
 import { fieldManager } from "../apply-object.ts";
-import { dotEnvProblems } from "../dot-env.ts";
+import { parseDotEnv } from "../dot-env.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { refuseMissingNamespace } from "../missing-namespace.ts";
 import { tableLines } from "../table.ts";
+import { readText } from "../text-file.ts";
 import { UserError } from "../user-error.ts";
 import { age } from "./get.ts";
 
@@ -51,14 +51,13 @@ export async function importSecrets(
   file: string,
   options: GlobalOptions,
 ): Promise<void> {
-  const text = read(file).toString();
-  const [problem] = dotEnvProblems(text);
+  const { values, problems } = parseDotEnv(readText(file));
+  const [problem] = problems;
   if (problem)
     throw new UserError(
       `${file}:${problem.line}: ${problem.message}`,
       "nothing was set; write one NAME=VALUE a line",
     );
-  const values = parseEnv(text) as Record<string, string>;
   if (Object.keys(values).length === 0)
     throw new UserError(`${file} has no variables`, "write one NAME=VALUE a line");
   await write(name, values, options);

@@ -1,12 +1,13 @@
 /** The environment of a directory's process: what a Pod of the Function would have. */
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
-import { parseEnv } from "node:util";
 import { environmentOf, type Function, resolveResources } from "@spry/function";
 import { type KubeClient, resources } from "@spry/kube";
-import { dotEnvProblems } from "../dot-env.ts";
+import { parseDotEnv } from "../dot-env.ts";
 import { functionOf, type Project } from "../project/project.ts";
 import { shownPath } from "../project/shown-path.ts";
+import { readText } from "../text-file.ts";
+import { UserError } from "../user-error.ts";
 
 export interface EnvironmentOptions {
   namespace: string;
@@ -70,10 +71,17 @@ export async function environmentFor(
 function readDotEnv(root: string, report: (line: string) => void): Record<string, string> {
   const file = path.join(root, ".env");
   if (!existsSync(file)) return {};
-  const text = readFileSync(file, "utf8");
-  for (const { line, message } of dotEnvProblems(text))
-    report(`${shownPath(file)}:${line}: ${message}`);
-  return parseEnv(text) as Record<string, string>;
+  const shown = shownPath(file);
+  try {
+    const { values, problems } = parseDotEnv(readText(file, shown));
+    for (const { line, message } of problems) report(`${shown}:${line}: ${message}`);
+    return values;
+  } catch (error) {
+    // A virtual environment may have this name, too: the Function runs without the file.
+    if (!(error instanceof UserError)) throw error;
+    report(`${error.message}: its variables are not set`);
+    return {};
+  }
 }
 
 /** The Function's own variables, with values from Secrets and ConfigMaps. */
