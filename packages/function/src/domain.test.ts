@@ -196,6 +196,21 @@ describe("the environment", () => {
     );
     expect(valuesOf(given({ runtime: "nodejs26" }))["HANDLER_FUNC_NAME"]).toBe("main");
   });
+
+  test.each(["nodejs26", "python314"])(
+    "leaves the handler that the user has named to %s",
+    (runtime) => {
+      const env = [
+        { name: "HANDLER_FUNC_NAME", value: "run" },
+        { name: "HANDLER_MOD_NAME", value: "orders" },
+      ];
+      expect(valuesOf(given({ runtime, env }))).toMatchObject({
+        HANDLER_FUNC_NAME: "run",
+        HANDLER_MOD_NAME: "orders",
+        FUNC_HANDLER: "main",
+      });
+    },
+  );
 });
 
 describe("presets", () => {

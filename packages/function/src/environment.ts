@@ -38,8 +38,14 @@ const heapShare = 0.6;
  */
 const youngHalf = { share: 1 / 32, minMegabytes: 1, maxMegabytes: 16 };
 
+/** What the newer runtimes are given unless the user names another handler. */
+const defaultHandler: readonly (readonly [name: string, value: string])[] = [
+  ["HANDLER_FUNC_NAME", "main"],
+  ["HANDLER_MOD_NAME", "handler"],
+];
+
 /**
- * The container's environment: the user's variables, then ours. Ours win where both name one. Each
+ * The container's environment: the user's variables, then ours. Ours win where both name one, except for the handler's names. Each
  * name comes once, because a Deployment's env is a map by name to server-side apply; of several the
  * last counts, as in a Pod.
  */
@@ -61,6 +67,7 @@ function injectedEnv(fn: Function, settings: EnvironmentSettings): EnvVar[] {
     ["MOD_NAME", "handler"],
     ["FUNC_PORT", "8080"],
     ...timeoutEnv(fn),
+    ...handlerEnv(fn, runtime),
     ...languageEnv(runtime),
   ];
   return [...values.map(([name, value]) => ({ name, value })), ...heapEnv(fn, runtime, settings)];
@@ -90,18 +97,17 @@ function youngHalfMegabytes(limit: number): number {
   return Math.min(Math.max(power, minMegabytes), maxMegabytes);
 }
 
+function handlerEnv({ spec }: Function, { requestHandler }: Runtime): [string, string][] {
+  if (!requestHandler) return [];
+  const isGiven = (name: string) => spec.env?.some((each) => each.name === name) ?? false;
+  return defaultHandler.filter(([name]) => !isGiven(name)).map(([name, value]) => [name, value]);
+}
+
 function languageEnv(runtime: Runtime): [name: string, value: string][] {
-  const renamed: [string, string][] = runtime.requestHandler
-    ? [
-        ["HANDLER_FUNC_NAME", "main"],
-        ["HANDLER_MOD_NAME", "handler"],
-      ]
-    : [];
-  if (runtime.language === "nodejs") return renamed;
+  if (runtime.language === "nodejs") return [];
   const version = runtime.interpreter.replace("@", "");
   const home = "$(KUBELESS_INSTALL_VOLUME)";
   return [
-    ...renamed,
     ["PYTHONPATH", `${home}/lib.${version}/site-packages:${home}`],
     ["PYTHONUNBUFFERED", "TRUE"],
   ];

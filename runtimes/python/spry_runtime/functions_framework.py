@@ -118,6 +118,11 @@ def find_target(module) -> Target | None:
     return target if callable(target.function) else None
 
 
+def target_of(function) -> Target | None:
+    """What a function was registered as."""
+    return next((target for target in _registered.values() if target.function is function), None)
+
+
 def handler_of(target: Target):
     """To be called with our request: of a target that is neither of HTTP nor of `aio`."""
     function = target.function

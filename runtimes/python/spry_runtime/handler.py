@@ -57,12 +57,11 @@ def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
     from .recognise_handler import recognise_handler
 
     try:
-        handler = recognise_handler(module, settings)
+        return recognise_handler(module, settings)
+    except LoadError as error:
+        raise LoadError(f"loading {_file_of(module)}: {error}") from error.__cause__
     except Exception as error:  # what the code that makes the handler raised, as func's new()
         raise LoadError(f"loading {_file_of(module)}: {_describe(error)}") from error
-    if handler is None:
-        raise LoadError(f"loading {_file_of(module)}: it defines neither a function {settings.handler}(event, context) nor an app")
-    return handler
 
 
 def _import_module(settings: Settings):

@@ -5,70 +5,141 @@ from __future__ import annotations
 import os
 import sys
 
-from .handler import ASGI, EVENT, REQUEST, WSGI, Handler
+from . import named_handler
+from .application import LAMBDA, application_protocol, protocol_of
+from .callables import argument_count, code_of, is_asynchronous, is_coroutine, names_in, parameters, required_count, takes_any_number
+from .handler import ASGI, EVENT, REQUEST, Handler, LoadError
 from .lifecycle import find_hook, in_turn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .settings import Settings
 
-_COROUTINE = 0x80  # code flags; the inspect module would take longer to import than most handlers
-_VARARGS = 0x04
-_ASYNC_GENERATOR = 0x200
+_APPLICATIONS = ("app", "application")
+_RUNNERS = frozenset(("run", "run_app", "serve", "run_forever"))
+"""What a program calls that starts a server of its own."""
 
 
-def recognise_handler(module, settings: Settings) -> Handler | None:
-    """`main`, else an application object, else what the neighbours' conventions say; None if there is none of them."""
-    # A name that only AWS Lambda's templates have says what it is.
-    for name in () if settings.handler == "lambda_handler" else (settings.handler, "app", "application"):
-        found = getattr(module, name, None)
-        if callable(found):
-            is_nuclio = name == settings.handler != "main" and _takes_context_first(found)
-            handler = _nuclio(found, module, settings) if is_nuclio else _recognise(found, settings)
-            break
-    else:
-        handler = _recognise_neighbour(module, settings)
-    if handler is not None and handler.start is None and settings.handler not in ("start", "stop"):
+def recognise_handler(module, settings: Settings) -> Handler:
+    """In this order: what a person has named, `main`, and what the names and shapes of the module's exports say. Raises
+    `LoadError`, which lists what was found, if nothing of it is a handler."""
+    handler = _recognise_named(module, settings) or _recognise_main(module, settings) or _recognise_shape(module, settings)
+    if handler is None:
+        raise LoadError(
+            f"it defines neither a function main(event, context) nor an app, and {named_handler.functions_of(module)}: "
+            "name the function that handles requests with HANDLER_FUNC_NAME"
+        )
+    if handler.start is None and settings.handler not in ("start", "stop"):
         handler.start, handler.stop = find_hook(module, "start"), find_hook(module, "stop")
     return handler
 
 
-def _recognise_neighbour(module, settings: Settings) -> Handler | None:
-    """Functions Framework; `new()` and `handle` of Knative's func, which are ASGI; OpenFaaS; Nuclio; AWS Lambda."""
-    if "functions_framework" in sys.modules or "FUNCTION_TARGET" in os.environ:
-        from .functions_framework import find_target
-
-        target = find_target(module)
+def _recognise_named(module, settings: Settings) -> Handler | None:
+    """By a variable, by a name that only AWS Lambda's templates have, or by registration with Functions Framework."""
+    function = named_handler.named_function(module, settings)
+    if function is not None:
+        target = named_handler.registered_target(module, function)
         if target is not None:
             return _functions_framework_target(target)
+        if settings.named_handler == named_handler.LAMBDA_NAME:
+            return _lambda(function, settings)
+        if settings.named_handler != "main" and _takes_context_first(function):
+            return _nuclio(function, module, settings)
+        return _recognise(function, settings)
+    target = named_handler.registered_target(module)
+    if target is not None:
+        return _functions_framework_target(target)
+    function = getattr(module, named_handler.LAMBDA_NAME, None)
+    if not callable(function) or _is_kyma_beside(getattr(module, "main", None), function):
+        return None
+    return _lambda(function, settings)
+
+
+def _is_kyma_beside(main, lambda_handler) -> bool:
+    """Whether `main` is a handler, too: it takes an event, and Lambda's handler does not call it."""
+    from .parameter_order import takes_event
+
+    return callable(main) and takes_event(parameters(main)) and "main" not in names_in(lambda_handler)
+
+
+def _recognise_main(module, settings: Settings) -> Handler | None:
+    main = getattr(module, "main", None)
+    if not callable(main) or _starts_application(main, module, settings):
+        return None
+    return _recognise(main, settings)
+
+
+def _starts_application(main, module, settings: Settings) -> bool:
+    """`def main(): app.run()` next to an application is for the command line. Since python314 Kyma's own `main` has no parameters."""
+    if required_count(main) or takes_any_number(main) or code_of(main)[1]:
+        return False
+    if settings.new_api and not names_in(main) & _RUNNERS:
+        return False
+    return _application(module) is not None
+
+
+def _application(module):
+    """What the module calls `app` or `application`, and its protocol."""
+    for name in _APPLICATIONS:
+        found = getattr(module, name, None)
+        if callable(found):
+            protocol = application_protocol(found, name)
+            if protocol is not None:
+                return found, protocol
+    return None
+
+
+def _recognise_shape(module, settings: Settings) -> Handler | None:
+    """Applications; `new()` and `handle` of Knative's func, which are ASGI; OpenFaaS; Nuclio; AWS Lambda."""
+    from .parameter_order import takes_event_first
+
+    handler = getattr(module, "handler", None)
+    application = _application(module)
+    if application is not None:
+        # An adapter such as Mangum's, which may change the paths that its application gets.
+        if callable(handler) and takes_event_first(parameters(handler)):
+            return _lambda(handler, settings)
+        return _of_protocol(*application, settings)
+    for name in _APPLICATIONS:
+        found = getattr(module, name, None)
+        if hasattr(found, "__code__"):
+            return _recognise(found, settings)
     if callable(getattr(module, "new", None)):
         return _func_instance(module.new())
     handle = getattr(module, "handle", None)
-    if callable(handle) and len(_parameters(handle)) == 3:
+    if callable(handle) and len(parameters(handle)) == 3:
         from .knative_func import application_of
 
         return Handler(application_of(handle), ASGI, asynchronous=True)
     if callable(handle):
         return _openfaas(handle)
-    for name in ("lambda_handler", "handler"):
-        found = getattr(module, name, None)
-        if callable(found):
-            if name == "handler" and (_takes_context_first(found) or hasattr(module, "init_context")):
-                return _nuclio(found, module, settings)
-            from .lambda_handler import lambda_handler
-
-            return _taking_request(lambda_handler(found, settings))
+    if callable(handler):
+        if _takes_context_first(handler) or hasattr(module, "init_context"):
+            return _nuclio(handler, module, settings)
+        return _lambda(handler, settings)
     return None
+
+
+def _of_protocol(application, protocol: str, settings: Settings) -> Handler:
+    if protocol is LAMBDA:
+        return _lambda(application, settings)
+    return Handler(application, protocol, asynchronous=protocol is ASGI)
+
+
+def _lambda(function, settings: Settings) -> Handler:
+    from .lambda_handler import lambda_handler
+
+    return _taking_request(lambda_handler(function, settings))
 
 
 def _openfaas(handle) -> Handler:
     from .openfaas_handler import body_handler, event_handler
 
-    call, to_reply = (event_handler if len(_parameters(handle)) == 2 else body_handler)(handle)
+    call, to_reply = (event_handler if len(parameters(handle)) == 2 else body_handler)(handle)
     if "flask" in sys.modules:
         from .flask_app import in_context
 
-        call = in_context(call, _is_coroutine(handle)) or call
+        call = in_context(call, is_coroutine(handle)) or call
     return _answering(call, to_reply, handle)
 
 
@@ -86,7 +157,7 @@ def _nuclio(found, module, settings: Settings) -> Handler:
 
 def _answering(call, to_reply, function) -> Handler:
     """Of a neighbour's `function`, which `call` calls with our request and whose result `to_reply` makes a reply of."""
-    if not _is_coroutine(function):
+    if not is_coroutine(function):
         return _taking_request(lambda request: to_reply(call(request)))
 
     async def main(request):
@@ -104,13 +175,13 @@ def _functions_framework_target(target) -> Handler:
         return Handler(application_of(target), ASGI, asynchronous=True)
     if target.kind != HTTP:
         return _taking_request(handler_of(target))
-    asynchronous = _is_coroutine(target.function)
+    asynchronous = is_coroutine(target.function)
     function = handling_errors(target.function, asynchronous)
     return _taking_request(_in_flask(function, asynchronous) or function)
 
 
 def _taking_request(call) -> Handler:
-    handler = Handler(call, REQUEST, _is_coroutine(call))
+    handler = Handler(call, REQUEST, is_coroutine(call))
     handler.takes_request = True
     return handler
 
@@ -127,24 +198,20 @@ def _func_instance(instance) -> Handler:
 
 
 def _recognise(found, settings: Settings) -> Handler:
-    if _is_flask(found):
-        return Handler(found, WSGI, asynchronous=False)
-    function, is_object = _code_of(found)
-    code = getattr(function, "__code__", None)
-    if code is None:
+    protocol = protocol_of(found)
+    if protocol is not None:
+        return _of_protocol(found, protocol, settings)
+    function, _ = code_of(found)
+    if getattr(function, "__code__", None) is None:
         return Handler(found, EVENT, asynchronous=False, arguments=0 if settings.new_api else 2)
-    arguments = _argument_count(function)
-    asynchronous = bool(code.co_flags & (_COROUTINE | _ASYNC_GENERATOR))
-    if asynchronous and arguments == 3:
-        return Handler(found, ASGI, asynchronous=True)
-    if arguments == 1 and not code.co_flags & _VARARGS and _takes_starlette_request(function):
+    arguments = argument_count(function)
+    asynchronous = is_asynchronous(found)
+    if arguments == 1 and not takes_any_number(found) and _takes_starlette_request(function):
         from .functions_framework import HTTP, Target
         from .functions_framework_aio import application_of
 
         return Handler(application_of(Target(HTTP, found, True)), ASGI, asynchronous=True)
-    if arguments == 2 and (is_object or "start_response" in code.co_varnames[: code.co_argcount]):
-        return Handler(found, WSGI, asynchronous=False)
-    if code.co_flags & _VARARGS:
+    if takes_any_number(found):
         arguments = 0 if settings.new_api else 2
     if settings.new_api and arguments and len(function.__defaults__ or ()) >= arguments:
         arguments = 0
@@ -154,44 +221,10 @@ def _recognise(found, settings: Settings) -> Handler:
     return Handler(found, EVENT, asynchronous, min(arguments, 2))
 
 
-def _code_of(found):
-    """The function behind a callable, and whether that is an object's `__call__`."""
-    for _ in range(20):
-        if hasattr(found, "func") and not hasattr(found, "__code__"):
-            found = found.func  # functools.partial
-        elif hasattr(found, "__wrapped__"):
-            found = found.__wrapped__
-        else:
-            break
-    if hasattr(found, "__code__"):
-        return found, False
-    return type(found).__call__.__get__(found), True
-
-
-def _argument_count(function) -> int:
-    return function.__code__.co_argcount - (1 if hasattr(function, "__self__") else 0)
-
-
-def _parameters(found) -> tuple[str, ...]:
-    """How a callable's own code calls what it takes by position; none for what is not written in Python."""
-    function = _code_of(found)[0]
-    code = getattr(function, "__code__", None)
-    return code.co_varnames[code.co_argcount - _argument_count(function) : code.co_argcount] if code else ()
-
-
 def _takes_context_first(found) -> bool:
     from .parameter_order import takes_context_first
 
-    return takes_context_first(_parameters(found))
-
-
-def _is_coroutine(found) -> bool:
-    code = getattr(_code_of(found)[0], "__code__", None)
-    return bool(code and code.co_flags & _COROUTINE)
-
-
-def _is_flask(found) -> bool:
-    return callable(getattr(found, "wsgi_app", None))
+    return takes_context_first(parameters(found))
 
 
 def _in_flask(function, asynchronous: bool):

@@ -18,8 +18,8 @@ class Settings:
 
     __slots__ = (
         "access_log", "body_limit", "directory", "function_name", "handler", "host", "hot_reload", "inspect", "log_format", "module",
-        "namespace", "new_api", "port", "publisher", "queue", "runtime", "shutdown_delay", "threads", "timeout", "trace_collector",
-        "version",
+        "named_handler", "namespace", "new_api", "port", "publisher", "queue", "runtime", "shutdown_delay", "threads", "timeout",
+        "trace_collector", "version",
     )  # fmt: skip
 
     def __init__(self, environment: dict[str, str], package: str, directory: str | None = None) -> None:
@@ -54,6 +54,8 @@ class Settings:
         self.queue: int = int(read.number("SERVER_QUEUE_LENGTH", default=1000, least=0, most=100_000))
         self.module: str = read.text("HANDLER_MOD_NAME", "MOD_NAME", default="handler")
         self.handler: str = read.text("HANDLER_FUNC_NAME", "FUNC_HANDLER", default="main")
+        self.named_handler: str | None = self.handler if self.handler != "main" or _is_given(environment, self.new_api) else None
+        """What a person has named. The platform sets FUNC_HANDLER, and since python314 HANDLER_FUNC_NAME, to `main`."""
         self.directory: str = directory or os.path.abspath(
             read.text(
                 "FUNCTION_PATH",
@@ -93,6 +95,10 @@ class _Reader:
                 raise SettingError(f"reading {name}: must be a number from {least:g} to {most:g}, not {value!r}")
             return number
         return default
+
+
+def _is_given(environment: dict[str, str], new_api: bool) -> bool:
+    return not new_api and environment.get("HANDLER_FUNC_NAME") == "main"
 
 
 def _body_limit(read: _Reader) -> int:
