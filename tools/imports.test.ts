@@ -17,7 +17,7 @@ const table: Record<string, Room> = {
   "packages/kube": {
     rooms: [],
     dependencies: {
-      "js-yaml": "kubeconfig files are YAML",
+      "js-yaml": "kubeconfig files and manifests are YAML",
     },
   },
   "packages/function": { rooms: ["@spry/kube"], dependencies: {} },
@@ -34,7 +34,6 @@ const table: Record<string, Room> = {
     dependencies: {
       "@marcbachmann/cel-js": "CEL rules of CustomResourceDefinitions and webhooks",
       jose: "ServiceAccount tokens are signed JSON Web Tokens",
-      "js-yaml": "apply patches and manifests arrive as YAML",
       re2js: "patterns are Go's and written by users: the same syntax, and linear time",
       ws: "exec, attach and port-forward arrive as WebSockets",
     },
@@ -94,7 +93,6 @@ const table: Record<string, Room> = {
       "@preact/signals": "state that views follow without a list of who reads what",
       diff: "what a change changes, line by line, before it is applied",
       esbuild: "bundles the page",
-      "js-yaml": "a Function's form and its YAML are the same thing",
       preact: "views in TSX, in 5 KiB",
       uplot: "metrics drawn, in 22 KiB",
       ws: "one WebSocket a tab carries watches and logs",
@@ -154,7 +152,7 @@ function packageOf(specifier: string): string {
 }
 
 /** A room's faces, behind its name: the whole one, the part of it that runs in a browser, and what a page loads later. */
-const faces = new Set(["", "/browser", "/templates"]);
+const faces = new Set(["", "/browser", "/templates", "/yaml"]);
 
 /** Type-only packages: erased before anything runs. */
 const typeOnly = new Set(["kubernetes-types"]);

@@ -3,20 +3,11 @@
  * kube-apiserver; every other number is a double (`apimachinery/pkg/util/json`). Half of a
  * surrogate pair becomes U+FFFD, as in Go. docs/adr/0039-integers-of-64-bits.md
  */
+import { integerOf } from "@spry/kube";
 
 /** No shorter integer needs more than the 53 bits of a double. */
 const longDigits = 16;
 const integer = /^-?\d+$/;
-
-// `JSON.stringify` throws for a bigint otherwise: docs/adr/0039-integers-of-64-bits.md.
-// oxlint-disable-next-line no-extend-native
-Object.defineProperty(BigInt.prototype, "toJSON", {
-  configurable: true,
-  writable: true,
-  value(this: bigint): unknown {
-    return newer.rawJSON(String(this));
-  },
-});
 
 /** The value of a JSON text; throws a `SyntaxError` for what is not JSON. */
 export function parseJson(text: string): unknown {
@@ -42,14 +33,6 @@ function digitsAround(text: string, at: number): number {
 function isDigit(text: string, at: number): boolean {
   const code = text.charCodeAt(at);
   return code >= 0x30 && code <= 0x39;
-}
-
-/** The integer of decimal digits: a `bigint` where a number would lose some, a number outside of 64 bits. */
-export function integerOf(digits: string): number | bigint {
-  const near = Number(digits);
-  if (Number.isSafeInteger(near)) return near;
-  const value = BigInt(digits);
-  return BigInt.asIntN(64, value) === value ? value : near;
 }
 
 /** Whether this is what Go has as an `int64`. A double beyond 2^53 is none, even if it has no fraction. */
@@ -89,6 +72,3 @@ interface Context {
 }
 
 type Reviver = (this: unknown, key: string, value: unknown) => unknown;
-
-/** The compiler does not know it yet (ECMAScript's "JSON.parse source text access"). */
-const newer = JSON as unknown as { rawJSON(text: string): unknown };

@@ -44,6 +44,16 @@ describe("manifests are read", () => {
   });
 });
 
+test("as kubectl reads them: octal numbers, words for true and false, merge keys, a byte order mark", () => {
+  const text = `\uFEFF${object("modes")}spec:\n  a: &a { mode: 0400 }\n  b: { <<: *a, on: yes, at: 22:22, id: 9223372036854775807 }\n`;
+  const [manifest] = readManifests([write("modes.yaml", text)]);
+  expect(JSON.stringify(manifest?.object)).toBe(
+    '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"modes"},' +
+      '"spec":{"a":{"mode":256},"b":{"mode":256,"true":true,"at":"22:22","id":9223372036854775807}}}',
+  );
+  rmSync(path.join(dir, "modes.yaml"));
+});
+
 describe("a mistake is told with its place", () => {
   test.each([
     [
@@ -57,6 +67,11 @@ describe("a mistake is told with its place", () => {
       "no name",
       () => write("noname.yaml", "apiVersion: v1\nkind: X\nmetadata: {}"),
       /metadata.name is missing/,
+    ],
+    [
+      "what no object can have",
+      () => write("infinite.yaml", `${object("x")}spec: { list: [1, .inf] }\n`),
+      /infinite.yaml: spec.list.1 is .inf/,
     ],
     ["nothing in it", () => write("empty.yaml", "---\n"), /contains no object/],
   ])("%s", (_name, file, message) => {

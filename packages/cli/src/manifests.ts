@@ -1,12 +1,18 @@
 /** Reads manifests (YAML or JSON, several documents, lists) and finds out where their kinds live. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
-import { loadAll } from "js-yaml";
-import { isNotFound, type KubeClient, type Resource, type UnknownObject } from "@spry/kube";
+import {
+  isNotFound,
+  type KubeClient,
+  loadAllYaml,
+  type Resource,
+  type UnknownObject,
+} from "@spry/kube";
 import { isKymaConfig, objectsOfKymaConfig, type ReadContext } from "./kyma/config-yaml.ts";
 import { configName } from "./project/schema.ts";
 import { spryCommand } from "./shown-command.ts";
 import { successorOf } from "./retired-versions.ts";
+import { decodeText, readText } from "./text-file.ts";
 import { UserError } from "./user-error.ts";
 
 export interface Manifest {
@@ -61,16 +67,14 @@ function filesOf(filename: string, isRecursive: boolean): string[] {
 }
 
 function read(file: string): string {
-  if (file === "-") return readFileSync(0, "utf8");
-  if (statSync(file).size > maxFileSize)
-    throw new UserError(`${file} is larger than ${maxFileSize} bytes`);
-  return readFileSync(file, "utf8");
+  if (file === "-") return decodeText(readFileSync(0), "standard input");
+  return readText(file, file, maxFileSize);
 }
 
 function parse(file: string, context: ReadContext & { text: string }): Manifest[] {
   let documents: unknown[];
   try {
-    documents = loadAll(context.text);
+    documents = loadAllYaml(context.text);
   } catch (error) {
     throw new UserError(`${file} is not valid YAML: ${(error as Error).message}`);
   }
@@ -107,7 +111,21 @@ function check(document: unknown, origin: string): Manifest {
     );
   }
   if (!object.metadata?.name) throw new UserError(`${origin}: metadata.name is missing`);
+  const infinite = pathOfInfinite(document);
+  if (infinite !== undefined)
+    throw new UserError(`${origin}: ${infinite} is .inf or .nan, which an object cannot have`);
   return { object: object as Manifest["object"], origin };
+}
+
+/** JSON has no such numbers. */
+function pathOfInfinite(value: unknown, path = ""): string | undefined {
+  if (typeof value === "number") return Number.isFinite(value) ? undefined : path;
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [key, each] of Object.entries(value)) {
+    const found = pathOfInfinite(each, path === "" ? key : `${path}.${key}`);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** Asks the server where the kind lives (discovery). */

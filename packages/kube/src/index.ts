@@ -107,3 +107,5 @@ export { AddressRefusedError } from "./outbound/address-refused.ts";
 export { OutboundGuard, type OutboundPolicy, portOf } from "./outbound/guard.ts";
 export { type HostPort, parseHostPort } from "./outbound/host-port.ts";
 export { familyOf, formsOf, plainAddress } from "./outbound/ip-address.ts";
+export { integerOf } from "./int64.ts";
+export { dumpYaml, loadAllYaml, loadYaml } from "./yaml.ts";

@@ -12,7 +12,7 @@ import { acceptedParts, yamlMediaType } from "./negotiation.ts";
 import { MadeBody } from "./made-body.ts";
 import { PieceSource } from "./piece-source.ts";
 import { TextSource } from "./text-source.ts";
-import { dumpYaml } from "./yaml.ts";
+import { dumpYaml } from "@spry/kube";
 import { yamlOfList } from "./yaml-list.ts";
 import { parseJson } from "../json.ts";
 
@@ -45,7 +45,7 @@ export async function inPreferredEncoding(
   if (typeof body !== "string") return response;
   await turns.before(body.length);
   const object = parseJson(body) as TypedObject;
-  if (preferred === yamlMediaType) return written(dumpYaml(object));
+  if (preferred === yamlMediaType) return written(dumpYaml(object, { isSorted: true }));
   return hasProtobuf(object) ? written(encodeProtobuf(object)) : response;
 }
 

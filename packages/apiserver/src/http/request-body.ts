@@ -1,4 +1,4 @@
-import { StatusError } from "@spry/kube";
+import { loadYaml, StatusError } from "@spry/kube";
 import { badRequest } from "../errors.ts";
 import { oversizedIn, parseJson } from "../json.ts";
 import { scanJson } from "./json-scanner.ts";
@@ -6,7 +6,6 @@ import { type HttpRequest } from "./message.ts";
 import { mediaTypeOf } from "./negotiation.ts";
 import { isLarge, turn } from "../turns.ts";
 import { decodeProtobuf, protobufMediaType } from "../protobuf/protobuf.ts";
-import { loadYaml } from "./yaml.ts";
 
 /** As etcd-backed API servers: 3 MiB of body. */
 export const maxBodyBytes = 3 * 1024 * 1024;

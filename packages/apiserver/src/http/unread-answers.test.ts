@@ -4,7 +4,7 @@ import { load } from "js-yaml";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { decodeProtobuf } from "../protobuf/protobuf.ts";
 import { ServerForUsers } from "./testing.ts";
-import { dumpYaml } from "./yaml.ts";
+import { dumpYaml } from "@spry/kube";
 
 const MiB = 1024 * 1024;
 const path = "/api/v1/namespaces/default/configmaps";
@@ -99,7 +99,7 @@ test("lists in all encodings are what they are at once", async () => {
   expect(list).toMatchObject({ kind: "ConfigMapList", items: { length: expect.any(Number) } });
   const yaml = (await ask("application/yaml")).toString();
   expect(load(yaml)).toEqual(list);
-  expect(yaml).toBe(dumpYaml(list));
+  expect(yaml).toBe(dumpYaml(list, { isSorted: true }));
   const binary = decodeProtobuf(await ask(protobuf));
   const items = (list["items"] as Record<string, unknown>[]).map(({ data }) => data);
   expect((binary["items"] as Record<string, unknown>[]).map(({ data }) => data)).toEqual(items);

@@ -1,4 +1,4 @@
-import { integerOf } from "../json.ts";
+import { integerOf } from "@spry/kube";
 
 /**
  * The JSONPath of printer columns and scale subresources: `.a.b`, `['a.b']`, `[0]`, `[-1]`, `[*]`,

@@ -1,6 +1,6 @@
+import { dumpYaml } from "@spry/kube";
 import { copyFileSync, existsSync, mkdirSync, statSync, symlinkSync } from "node:fs";
 import path from "node:path";
-import { dump } from "js-yaml";
 import { type Function, runtimeOf } from "@spry/function";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { plainManifests } from "../eject/plain-manifests.ts";
@@ -37,7 +37,7 @@ export async function eject(name: string, options: EjectOptions): Promise<void> 
     ...Object.fromEntries(
       Object.entries(plainManifests(fn, app)).map(([kind, objects]) => [
         `k8s/${kind}.yaml`,
-        objects.map((each) => dump(each, { lineWidth: -1 })).join("---\n"),
+        objects.map((each) => dumpYaml(each)).join("---\n"),
       ]),
     ),
     "README.md": readme(app),

@@ -1,6 +1,5 @@
 import { type ApiRule, apiRules, istioGateways } from "@spry/function";
-import { apiVersionOf, type KubeClient } from "@spry/kube";
-import { dump } from "js-yaml";
+import { apiVersionOf, dumpYaml, type KubeClient } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { hostUrls } from "../expose/host-urls.ts";
 import { keysOf } from "../expose/issuer-keys.ts";
@@ -36,7 +35,7 @@ export async function expose(name: string, options: ExposeOptions): Promise<void
   const { client, namespace, gatewayTls } = await connect(options);
   const fn = await findFunction(client, namespace, name);
   const rule = await apiRuleFor(name, namespace, options);
-  if (options.dryRun) return console.log(dump(rule, { noRefs: true }).trimEnd());
+  if (options.dryRun) return console.log(dumpYaml(rule).trimEnd());
   // Deleted with the Function: its host is free again.
   const owned = { ...rule, metadata: { ...rule.metadata, ownerReferences: [ownerReference(fn)] } };
   const stored = await client.apply(apiRules, owned, { fieldManager: "spry-expose", force: false });

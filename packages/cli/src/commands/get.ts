@@ -1,6 +1,5 @@
-import { dump } from "js-yaml";
 import { type Function, functions } from "@spry/function";
-import { apiVersionOf, isNotFound, messageOf, parseLabelSelector } from "@spry/kube";
+import { apiVersionOf, dumpYaml, isNotFound, messageOf, parseLabelSelector } from "@spry/kube";
 import { printableJson } from "../printable-json.ts";
 import { connect, type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { findFunction } from "../find-function.ts";
@@ -97,8 +96,7 @@ function printer(options: GetOptions, connection: Connection): Print {
     case "json":
       return (found, isOne) => console.log(printableJson(applicable(found, isOne), 2));
     case "yaml":
-      return (found, isOne) =>
-        console.log(dump(applicable(found, isOne), { noRefs: true }).trimEnd());
+      return (found, isOne) => console.log(dumpYaml(applicable(found, isOne)).trimEnd());
     case "name":
       return (found) => found.forEach(({ metadata }) => console.log(`function/${metadata.name}`));
     case "jsonpath":

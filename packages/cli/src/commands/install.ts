@@ -1,5 +1,11 @@
-import { dump } from "js-yaml";
-import { isNotFound, type KubeClient, messageOf, resources, type UnknownObject } from "@spry/kube";
+import {
+  dumpYaml,
+  isNotFound,
+  type KubeClient,
+  messageOf,
+  resources,
+  type UnknownObject,
+} from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { functionsAreAdmitted } from "../install/admission-check.ts";
 import { controllerName } from "../install/controller.ts";
@@ -114,7 +120,7 @@ function print(values: InstallValues): void {
     ...platformObjects(values),
     configurationObject(values),
   ];
-  console.log(objects.map((object) => dump(object, { noRefs: true })).join("---\n"));
+  console.log(objects.map((object) => dumpYaml(object)).join("---\n"));
 }
 
 /** A namespace that others have created is used as it is. */

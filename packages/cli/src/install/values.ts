@@ -1,13 +1,12 @@
 /** What an operator may say about an installation: the same names for `spry install --values` and for Helm. */
-import { readFileSync, statSync } from "node:fs";
 import { type ServerlessSpec } from "@spry/controller";
-import { compareQuantities } from "@spry/kube";
-import { load } from "js-yaml";
+import { compareQuantities, loadYaml } from "@spry/kube";
 import {
   defaultCleaning,
   type RegistryCleaningSettings,
   whatIsWrong,
 } from "../in-cluster/registry-environment.ts";
+import { readText } from "../text-file.ts";
 import { UserError } from "../user-error.ts";
 import {
   type DashboardValues,
@@ -111,7 +110,6 @@ export const defaultValues: InstallValues = {
   serverless: { dockerRegistry: { enableInternal: true } },
 };
 
-const maxFileSize = 1024 * 1024;
 const serviceTypes = ["ClusterIP", "NodePort", "LoadBalancer"];
 const requiredImages = ["controller", "builder", "nodejs24"];
 
@@ -142,11 +140,9 @@ export function withEverything(values: InstallValues): InstallValues {
 }
 
 function parse(file: string): unknown {
-  const stat = statSync(file, { throwIfNoEntry: false });
-  if (!stat) throw new UserError(`the values file ${file} does not exist`);
-  if (stat.size > maxFileSize) throw new UserError(`${file} is larger than ${maxFileSize} bytes`);
+  const text = readText(file);
   try {
-    return load(readFileSync(file, "utf8"));
+    return loadYaml(text);
   } catch (error) {
     throw new UserError(`${file} is not valid YAML: ${(error as Error).message}`);
   }

@@ -1,6 +1,6 @@
 /** The `Serverless` object: the settings of the whole platform. */
 import { type KubeObject, type Resource } from "@spry/kube/browser";
-import { dump, load } from "js-yaml";
+import { dumpYaml, loadYaml } from "@spry/kube/yaml";
 
 export interface Serverless extends KubeObject {
   spec?: object;
@@ -20,13 +20,13 @@ export const serverlesses: Resource<Serverless> = {
 
 export const settingsYaml = ({ spec }: Pick<Serverless, "spec">): string => {
   const isEmpty = Object.keys(spec ?? {}).length === 0;
-  return isEmpty ? "" : dump(spec, { noRefs: true });
+  return isEmpty ? "" : dumpYaml(spec);
 };
 
 /** The spec that a text means, or why it means none. */
 export function readSettings(text: string): { spec: object } | { problem: string; line: number } {
   try {
-    const value: unknown = load(text) ?? {};
+    const value: unknown = loadYaml(text) ?? {};
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return { spec: value };
     return { problem: "the settings must be fields with values", line: 1 };

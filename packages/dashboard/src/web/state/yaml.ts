@@ -1,24 +1,21 @@
 import { type Function, functions } from "@spry/function/browser";
 import { apiVersionOf, messageOf } from "@spry/kube/browser";
-import { dump, load } from "js-yaml";
+import { dumpYaml, loadYaml } from "@spry/kube/yaml";
 import { type Desired } from "./changes.ts";
 
 /** In the form that `kubectl apply` accepts. */
 export function yamlOf(name: { name: string; namespace: string }, desired: Desired): string {
   const { labels, annotations } = desired.metadata;
-  return dump(
-    {
-      apiVersion: apiVersionOf(functions),
-      kind: functions.kind,
-      metadata: {
-        ...name,
-        ...(Object.keys(labels).length > 0 && { labels }),
-        ...(Object.keys(annotations).length > 0 && { annotations }),
-      },
-      spec: desired.spec,
+  return dumpYaml({
+    apiVersion: apiVersionOf(functions),
+    kind: functions.kind,
+    metadata: {
+      ...name,
+      ...(Object.keys(labels).length > 0 && { labels }),
+      ...(Object.keys(annotations).length > 0 && { annotations }),
     },
-    { noRefs: true, lineWidth: -1 },
-  );
+    spec: desired.spec,
+  });
 }
 
 export type ReadYaml =
@@ -29,7 +26,7 @@ export type ReadYaml =
 export function readYaml(text: string): ReadYaml {
   let value: unknown;
   try {
-    value = load(text);
+    value = loadYaml(text);
   } catch (error) {
     const { reason, mark } = error as { reason?: string; mark?: { line: number } };
     return { problem: reason ?? messageOf(error), line: (mark?.line ?? 0) + 1 };

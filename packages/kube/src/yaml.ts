@@ -1,17 +1,23 @@
-/** YAML as kube-apiserver reads and writes it: that of Go's `yaml.v2`, which is YAML 1.1 with `0o17` from 1.2. */
+/**
+ * YAML as kubectl and kube-apiserver read and write it: that of Go's `yaml.v2`, which is YAML 1.1 with `0o17` from 1.2. A face of its
+ * own for the browser, which loads it when it is needed.
+ */
 import {
   boolYaml11Tag,
   defineScalarTag,
   DUMP_SCHEMA,
   dump,
   FAILSAFE_SCHEMA,
+  floatYaml11Tag,
   intYaml11Tag,
   load,
+  loadAll,
   mergeTag,
   NOT_RESOLVED,
   nullYaml11Tag,
+  type ScalarTagDefinition,
 } from "js-yaml";
-import { integerOf } from "../json.ts";
+import { integerOf } from "./int64.ts";
 
 const booleans: Record<string, boolean> = { y: true, Y: true, n: false, N: false };
 const decimal = /^[-+]?(?:0|[1-9]\d*)$/;
@@ -39,18 +45,45 @@ const floatTag = defineScalarTag<number>("tag:yaml.org,2002:float", {
   identify: () => false,
 });
 
-const readSchema = FAILSAFE_SCHEMA.withTags(nullYaml11Tag, boolTag, intTag, floatTag, mergeTag);
-const writeSchema = DUMP_SCHEMA.withTags({ ...intTag, resolve: knownInteger });
+/** JSON has neither: the text of the bytes, and of the time. */
+const binaryTag = defineScalarTag<string>("tag:yaml.org,2002:binary", {
+  resolve: bytesText,
+  identify: () => false,
+});
+const timestampTag = defineScalarTag<string>("tag:yaml.org,2002:timestamp", {
+  resolve: (source) => source,
+  identify: () => false,
+});
 
-/** Throws a `YAMLException`. `.inf` and `.nan` are read as the numbers that they stand for. */
+const readSchema = FAILSAFE_SCHEMA.withTags(
+  nullYaml11Tag,
+  boolTag,
+  intTag,
+  floatTag,
+  mergeTag,
+  binaryTag,
+  timestampTag,
+);
+const writeSchema = DUMP_SCHEMA.withTags(
+  { ...intTag, resolve: knownToAny(intTag) },
+  { ...floatYaml11Tag, resolve: knownToAny(floatTag) },
+);
+
+/** The value of the first document; throws a `YAMLException`. `.inf` and `.nan` are read as the numbers that they stand for. */
 export function loadYaml(text: string): unknown {
   return load(text, { schema: readSchema });
 }
 
-export function dumpYaml(value: unknown): string {
+/** The same of all documents. */
+export function loadAllYaml(text: string): unknown[] {
+  return loadAll(text, { schema: readSchema });
+}
+
+/** What any reader of YAML takes as this value, keys in the order that they have unless `isSorted`. */
+export function dumpYaml(value: unknown, { isSorted = false } = {}): string {
   return dump(value, {
     schema: writeSchema,
-    sortKeys: true,
+    sortKeys: isSorted,
     seqNoIndent: true,
     noRefs: true,
     lineWidth: -1,
@@ -58,11 +91,14 @@ export function dumpYaml(value: unknown): string {
 }
 
 /** Texts that any reader may take for a number are quoted. */
-function knownInteger(source: string, isExplicit: boolean, tagName: string) {
-  const tag = DUMP_SCHEMA.tags.findLast((each) => each.tagName === intTag.tagName);
-  const known =
-    tag?.nodeKind === "scalar" ? tag.resolve(source, isExplicit, tagName) : NOT_RESOLVED;
-  return known === NOT_RESOLVED ? intTag.resolve(source, isExplicit, tagName) : (known as number);
+function knownToAny(ours: ScalarTagDefinition<number | bigint>) {
+  return (source: string, isExplicit: boolean, tagName: string) => {
+    const tag = DUMP_SCHEMA.tags.findLast((each) => each.tagName === ours.tagName);
+    const known =
+      tag?.nodeKind === "scalar" ? tag.resolve(source, isExplicit, tagName) : NOT_RESOLVED;
+    const found = known === NOT_RESOLVED ? ours.resolve(source, isExplicit, tagName) : known;
+    return found as number | typeof NOT_RESOLVED;
+  };
 }
 
 function integer(text: string): number | bigint | undefined {
@@ -84,4 +120,13 @@ function floating(source: string): number | undefined {
   if (!float.test(plain)) return undefined;
   const value = Number(plain);
   return Number.isFinite(value) ? value : undefined;
+}
+
+function bytesText(source: string): string | typeof NOT_RESOLVED {
+  try {
+    const bytes = Uint8Array.from(atob(source), (char) => char.charCodeAt(0));
+    return new TextDecoder().decode(bytes);
+  } catch {
+    return NOT_RESOLVED;
+  }
 }
