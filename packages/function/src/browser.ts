@@ -42,7 +42,7 @@ export {
 export { isServedOnDemand, latestTraffic, servingBounds } from "./serving.ts";
 export { cronProblem, timeZoneProblem } from "./validate-schedules.ts";
 export { type FieldError } from "./field-error.ts";
-export { validateFunction } from "./validate.ts";
+export { specShapeErrors, validateFunction } from "./validate.ts";
 export {
   defaultRuntime,
   deprecationOf,

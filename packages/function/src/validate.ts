@@ -40,6 +40,9 @@ export function validateFunction(fn: Function): FieldError[] {
   ];
 }
 
+/** What is wrong with the types of a spec's fields: without such an error, its fields can be read. */
+export const specShapeErrors = (spec: unknown): FieldError[] => validateShape(schema, spec, "spec");
+
 const dns1035Label = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 
 /** The Function's Service has its name, and a Service's name is a DNS-1035 label. */

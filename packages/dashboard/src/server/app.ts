@@ -16,6 +16,7 @@ import { functionMetrics } from "./function-metrics.ts";
 import { RequestError, sendJson } from "./http.ts";
 import { LoginRoutes } from "./login-routes.ts";
 import { OidcLogins } from "./oidc.ts";
+import { ProblemReports } from "./problem-reports.ts";
 import { apiPathProblem, eventsApi, isEventsPath, passToApiServer } from "./proxy.ts";
 import { RegistryUsages } from "./registry-usage.ts";
 import { originProblem } from "./same-origin.ts";
@@ -36,11 +37,13 @@ export class App {
   readonly #oidc: OidcLogins | undefined;
   readonly #loginRoutes: LoginRoutes;
   readonly #registry: RegistryUsages | undefined;
+  readonly #problems: ProblemReports;
   readonly #bodies = new BodyBudget(maxHeldBytes);
   #files: Promise<WebFiles> | undefined;
 
   constructor(options: DashboardOptions, sessions: Sessions, closing: AbortSignal) {
     this.#options = options;
+    this.#problems = new ProblemReports(options.log);
     this.#oidc = options.oidc && new OidcLogins(options.oidc);
     this.#loginRoutes = new LoginRoutes({
       sessions,
@@ -120,6 +123,11 @@ export class App {
     switch (`${method} ${path}`) {
       case "GET /info":
         return sendJson(response, 200, securityHeaders, this.#info());
+      case "POST /problems": {
+        await this.#userOf(request, response);
+        await this.#problems.take(request);
+        return sendJson(response, 200, foreignHeaders, {});
+      }
       case "POST /call":
         return callFunction(request, response, {
           ...(await this.#userOf(request, response)),

@@ -106,6 +106,7 @@ const page = ([script, ...chunks]: string[], style: string) => `<!doctype html>
 ${chunks.map((chunk) => `<link rel="modulepreload" href="/assets/${chunk}">`).join("\n")}
 <script type="module" src="/assets/${script}"></script>
 </head>
-<body><div id="app"></div><noscript>The dashboard needs JavaScript.</noscript></body>
+<body><div id="app"><div class="not-begun"><p>The dashboard is being loaded. If this stays, a part of it has not
+arrived: <a href="">load it again</a>.</p></div></div><noscript>The dashboard needs JavaScript.</noscript></body>
 </html>
 `;

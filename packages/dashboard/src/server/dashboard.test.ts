@@ -3,7 +3,7 @@ import { createServer, request as httpRequest, type Server } from "node:http";
 import { type AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { type ApiServer, createApiServer } from "@spry/apiserver";
-import { KubeClient, resources, type Transport } from "@spry/kube";
+import { KubeClient, resources, silentLogger, type Transport } from "@spry/kube";
 import { functionCrd, functions } from "@spry/function";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
@@ -24,6 +24,8 @@ let gateway: Server;
 let recorded: Transport;
 /** The requests that the API server has received. */
 const passed: Request[] = [];
+/** What is in the log of the dashboard's server. */
+const warnings: [object, string][] = [];
 
 beforeAll(async () => {
   api = await createApiServer({ dataDir: ":memory:" });
@@ -56,6 +58,7 @@ beforeAll(async () => {
     key,
     version: "1",
     loginCommand: "spry-here dashboard",
+    log: { ...silentLogger, warn: (...each) => void warnings.push(each) },
     web: async () => files,
     gateway: new URL(`http://localhost:${(gateway.address() as AddressInfo).port}`),
     access: { asOwner: recorded, withToken: async () => new Response("{}", { status: 401 }) },
@@ -107,6 +110,21 @@ const redeem = (code: string) =>
 const logIn = async (): Promise<string> =>
   (JSON.parse((await redeem(codeIn(dashboard.loginUrl()))).body) as { token: string }).token;
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+test("failures of the page are taken from users only, and bounded", async () => {
+  const report = (headers: Record<string, string>, body: string) =>
+    ask("/problems", { method: "POST", headers, body });
+  const body = JSON.stringify({ where: "This view", message: "x is not a function", stack: 5 });
+  expect((await report({}, body)).status).toBe(401);
+  const user = bearer(await logIn());
+  expect((await report(user, body)).status).toBe(200);
+  expect((await report(user, "no JSON")).status).toBe(400);
+  expect((await report(user, JSON.stringify({ where: "x".repeat(20_000) }))).status).toBe(413);
+  const logged = warnings.filter(([, message]) => message.includes("page has failed"));
+  expect(logged).toEqual([
+    [{ where: "This view", error: "x is not a function", stack: "" }, expect.any(String)],
+  ]);
+});
 
 describe("a page of another site", () => {
   test.each([

@@ -3,6 +3,7 @@ import { type ComponentType } from "preact";
 import { segments } from "./router.ts";
 import { isLoggedIn, resumeLogin } from "./session/login.ts";
 import { loadInfo } from "./state/info.ts";
+import { Boundary } from "./ui/boundary.tsx";
 import { Frame } from "./ui/frame.tsx";
 import { later } from "./ui/later.tsx";
 import { Palette } from "./ui/palette.tsx";
@@ -27,7 +28,8 @@ const wasLoggedIn = signal(false);
 
 /** Called before the first frame, which can be late: a link's code must be read before anything changes the address. */
 export async function start(): Promise<void> {
-  await Promise.all([resumeLogin(), loadInfo()]);
+  // What fails here is said where the login is; without a frame, nothing would be said at all.
+  await Promise.allSettled([resumeLogin(), loadInfo()]);
   isStarted.value = true;
 }
 
@@ -37,8 +39,16 @@ export function App() {
   if (!wasLoggedIn.value) return <LoginView />;
   return (
     <>
-      <View />
-      <Palette />
+      <Boundary
+        key={segments.value.slice(0, 3).join("/")}
+        name="This view"
+        around={(message) => <Frame title="Problem">{message}</Frame>}
+      >
+        <View />
+      </Boundary>
+      <Boundary name="The list of commands">
+        <Palette />
+      </Boundary>
       <Toasts />
       {!isLoggedIn.value && <LoginDialog />}
     </>

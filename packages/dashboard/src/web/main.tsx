@@ -5,6 +5,8 @@ import { App, start } from "./app.tsx";
 import { applyTheme } from "./ui/theme.ts";
 
 applyTheme();
-void start();
 const root = document.getElementById("app");
+// What stands there until the scripts are here.
+root?.replaceChildren();
+void start();
 if (root) render(<App />, root);

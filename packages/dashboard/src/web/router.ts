@@ -4,7 +4,8 @@ import { computed, signal } from "@preact/signals";
 const address = signal(location.pathname + location.search);
 addEventListener("popstate", () => (address.value = location.pathname + location.search));
 
-const url = computed(() => new URL(address.value, location.origin));
+// Joined as texts: read by itself, `//` would be the beginning of a host.
+const url = computed(() => new URL(location.origin + address.value));
 /** Segments of the path, decoded: `["functions", "default", "hello"]`. */
 export const segments = computed(() => url.value.pathname.split("/").filter(Boolean).map(decoded));
 export const query = computed(() => url.value.searchParams);
@@ -19,7 +20,7 @@ function decoded(text: string): string {
 
 export function navigate(to: string, { replace = false } = {}): void {
   if (to === address.value) return;
-  history[replace ? "replaceState" : "pushState"](null, "", to);
+  history[replace ? "replaceState" : "pushState"](null, "", location.origin + to);
   address.value = to;
   if (!replace) document.querySelector("main")?.scrollTo(0, 0);
 }

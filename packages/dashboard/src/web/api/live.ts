@@ -3,6 +3,7 @@ import { type ReadonlySignal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Informer, type KubeObject, type Logger, pathOf, type Resource } from "@spry/kube/browser";
 import { client } from "./client.ts";
+import { readable } from "./object-shapes.ts";
 
 export interface LiveOptions<T> {
   namespace?: string | undefined;
@@ -37,7 +38,10 @@ class Shared<T extends KubeObject> implements Live<T> {
       ...(namespace !== undefined && { namespace }),
       ...(labelSelector !== undefined && { labelSelector }),
       ...(fieldSelector !== undefined && { fieldSelector }),
-      ...(keep && { transform: keep.transform }),
+      transform: (object) => {
+        const found = readable(resource.plural, object);
+        return keep ? keep.transform(found) : found;
+      },
       maxRetryMs: 5_000,
       log: this.#log(),
     });

@@ -2,9 +2,11 @@
 import { computed, signal } from "@preact/signals";
 import { navigate } from "../router.ts";
 import { beginAtProvider, finishAtProvider, placesOfLogin, renewAtProvider } from "./provider.ts";
+import { store, stored } from "../state/tab-storage.ts";
 import { type StoredLogin } from "./stored-login.ts";
 
-const storageKey = "spry.login";
+const loginShape = { "token!": "text", expires: "number", refresh: "text" } as const;
+const storageKey = "login";
 const channelName = "spry.login";
 /** How long a new tab waits for the login of another tab of this origin before it asks its user. */
 const handOverMs = 150;
@@ -14,21 +16,21 @@ const renewAtProviderAheadMs = 30_000;
 /** Of several tabs with the same login, usually one renews it for all: a refresh token may work only once. */
 const renewJitterMs = 10_000;
 
-const stored = signal<StoredLogin | undefined>(undefined);
+const login = signal<StoredLogin | undefined>(undefined);
 /** For the user: why the login failed or has ended. */
 export const loginProblem = signal("");
-export const isLoggedIn = computed(() => stored.value !== undefined);
-export const currentToken = (): string => stored.value?.token ?? "";
+export const isLoggedIn = computed(() => login.value !== undefined);
+export const currentToken = (): string => login.value?.token ?? "";
 
 const channel = new BroadcastChannel(channelName);
 channel.addEventListener(
   "message",
   ({ data }: MessageEvent<{ ask?: boolean; login?: StoredLogin; replaces?: string }>) => {
     // oxlint-disable-next-line require-post-message-target-origin -- a channel, not a window
-    if (data.ask && stored.value) channel.postMessage({ login: stored.value });
-    const isRenewed = data.replaces !== undefined && data.replaces === stored.value?.token;
+    if (data.ask && login.value) channel.postMessage({ login: login.value });
+    const isRenewed = data.replaces !== undefined && data.replaces === login.value?.token;
     // Another tab may be slow to respond, or be where the user logs in again after a login has ended.
-    if (data.login && (isRenewed || (!stored.value && isOpenToOthers))) keep(data.login);
+    if (data.login && (isRenewed || (!login.value && isOpenToOthers))) keep(data.login);
   },
 );
 /** Whether this tab takes the login of another one: not after its user has logged out. */
@@ -43,9 +45,9 @@ export async function resumeLogin(): Promise<void> {
     if (await redeem(code)) return;
   }
   if (location.pathname === placesOfLogin.callback) {
-    const login = await finishAtProvider().catch((error: Error) => error);
-    if (!(login instanceof Error)) return announce(login);
-    loginProblem.value = login.message;
+    const finished = await finishAtProvider().catch((error: Error) => error);
+    if (!(finished instanceof Error)) return announce(finished);
+    loginProblem.value = finished.message;
   }
   const kept = readStored() ?? (await fromOtherTab());
   if (kept) {
@@ -101,7 +103,7 @@ export async function logInWith(token: string): Promise<string | undefined> {
 
 /** The server has refused the token: what the user has typed stays where it is until the next login. */
 export function loginEnded(): void {
-  if (!stored.value) return;
+  if (!login.value) return;
   loginProblem.value = "your login has expired";
   isOpenToOthers = true;
   forget();
@@ -114,13 +116,13 @@ export function logOut(): void {
 }
 
 function keep({ token, expires, refresh }: StoredLogin): void {
-  stored.value = {
+  login.value = {
     token,
     ...(expires !== undefined && { expires }),
     ...(refresh !== undefined && { refresh }),
   };
   loginProblem.value = "";
-  sessionStorage.setItem(storageKey, JSON.stringify(stored.value));
+  store(storageKey, login.value);
   clearTimeout(renewal);
   if (expires === undefined) return;
   const ahead = refresh === undefined ? renewAheadMs : aheadOf(expires);
@@ -133,24 +135,24 @@ const aheadOf = (expires: number) =>
   Math.min(renewAtProviderAheadMs + Math.random() * renewJitterMs, (expires - Date.now()) / 2);
 
 /** Keeps a login, and gives it to other tabs. */
-function announce(login: StoredLogin, replaces?: string): void {
-  keep(login);
+function announce(next: StoredLogin, replaces?: string): void {
+  keep(next);
   // oxlint-disable-next-line require-post-message-target-origin -- a channel, not a window
-  channel.postMessage({ login, replaces });
+  channel.postMessage({ login: next, replaces });
 }
 
 function forget(): void {
-  stored.value = undefined;
-  sessionStorage.removeItem(storageKey);
+  login.value = undefined;
+  store(storageKey, undefined);
 }
 
 async function renew(): Promise<void> {
-  const { token, expires = 0, refresh } = stored.value ?? {};
+  const { token, expires = 0, refresh } = login.value ?? {};
   if (token === undefined) return;
   if (refresh !== undefined) {
-    const login = await renewAtProvider(refresh);
+    const renewed = await renewAtProvider(refresh);
     // Another tab may have been faster: then what it got is here by now.
-    if (login && stored.value?.token === token) announce({ refresh, ...login }, token);
+    if (renewed && login.value?.token === token) announce({ refresh, ...renewed }, token);
     return;
   }
   if (expires - Date.now() > renewAheadMs) return;
@@ -160,14 +162,10 @@ async function renew(): Promise<void> {
 }
 
 function readStored(): StoredLogin | undefined {
-  try {
-    const value = JSON.parse(sessionStorage.getItem(storageKey) ?? "null") as StoredLogin | null;
-    return value && typeof value.token === "string" && (value.expires ?? Infinity) > Date.now()
-      ? value
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = stored<StoredLogin>(storageKey, loginShape);
+  return value && value.token !== "" && (value.expires ?? Infinity) > Date.now()
+    ? value
+    : undefined;
 }
 
 function fromOtherTab(): Promise<StoredLogin | undefined> {

@@ -1,5 +1,6 @@
 /** Logins at an identity provider (server/oidc.ts): the page leaves for it, and is sent back with a code. */
 import { navigate } from "../router.ts";
+import { store, stored } from "../state/tab-storage.ts";
 import { type StoredLogin } from "./stored-login.ts";
 
 /** Where a login begins without a click, and where the provider sends the browser. */
@@ -14,21 +15,28 @@ interface Attempt {
   at: string;
 }
 
-const storageKey = "spry.login-attempt";
+const attemptShape = {
+  "state!": "text",
+  "verifier!": "text",
+  "nonce!": "text",
+  "at!": "text",
+} as const;
+const storageKey = "login-attempt";
 
 export async function beginAtProvider(): Promise<void> {
   const { url, ...rest } = await post<Omit<Attempt, "at"> & { url: string }>("begin", {});
   const here = location.pathname + location.search;
   const at = Object.values(placesOfLogin).includes(location.pathname) ? "/" : here;
-  sessionStorage.setItem(storageKey, JSON.stringify({ ...rest, at } satisfies Attempt));
+  if (!store(storageKey, { ...rest, at } satisfies Attempt))
+    throw new Error("this browser stores nothing for this page, which a login needs");
   location.assign(url);
 }
 
 /** With what the address has; throws for the user why there is no login. */
 export async function finishAtProvider(): Promise<StoredLogin> {
   const query = new URLSearchParams(location.search);
-  const attempt = JSON.parse(sessionStorage.getItem(storageKey) ?? "null") as Attempt | null;
-  sessionStorage.removeItem(storageKey);
+  const attempt = stored<Attempt>(storageKey, attemptShape);
+  store(storageKey, undefined);
   // The code must not stay in the history.
   navigate(attempt?.at ?? "/", { replace: true });
   if (!attempt || query.get("state") !== attempt.state)

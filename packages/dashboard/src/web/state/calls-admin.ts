@@ -1,7 +1,26 @@
 /** Calls that may wait, in the administration of events (docs/contributing/rooms/eventing.md#administration). */
 import { type Call } from "@spry/function/browser";
+import { fitted } from "./shape.ts";
 import { adminJson } from "../api/admin.ts";
 import { type Tone } from "./function-state.ts";
+
+const callShape = {
+  "id!": "text",
+  "function!": "text",
+  "method!": "text",
+  "path!": "text",
+  "state!": "text",
+  "acceptedAt!": "text",
+  notBefore: "text",
+  startedAt: "text",
+  endedAt: "text",
+  "attempts!": "number",
+  response: { "status!": "number", body: "text", bodyBase64: "text", isCut: "flag" },
+  reason: "text",
+  error: "text",
+  schedule: { name: "text", dueAt: "text" },
+} as const;
+const pageShape = { "items!": [callShape], next: "text" } as const;
 
 const base = (namespace: string) => `/events/v1/namespaces/${encodeURIComponent(namespace)}`;
 const pageSize = 500;
@@ -14,7 +33,8 @@ export async function callsIn(namespace: string): Promise<Call[]> {
   let after = "";
   for (let page = 0; page < maxPages; page++) {
     const path = `${base(namespace)}/calls?limit=${pageSize}&after=${encodeURIComponent(after)}`;
-    const { items, next } = await adminJson<{ items: Call[]; next?: string }>(path);
+    const answer = await adminJson(path);
+    const { items, next } = fitted<{ items: Call[]; next?: string }>(pageShape, answer);
     found.push(...items);
     if (next === undefined) break;
     after = next;
@@ -22,8 +42,8 @@ export async function callsIn(namespace: string): Promise<Call[]> {
   return found.sort((a, b) => (a.acceptedAt < b.acceptedAt ? 1 : -1));
 }
 
-export const callIn = (namespace: string, id: string): Promise<Call> =>
-  adminJson(`${base(namespace)}/calls/${id}`);
+export const callIn = async (namespace: string, id: string): Promise<Call> =>
+  fitted<Call>(callShape, await adminJson(`${base(namespace)}/calls/${id}`));
 
 export const cancelCall = (namespace: string, id: string): Promise<unknown> =>
   adminJson(`${base(namespace)}/calls/${id}/cancel`, {});
@@ -35,7 +55,11 @@ export const runSchedule = (
 ): Promise<{ call: string }> =>
   adminJson(`${base(namespace)}/functions/${name}/schedules/${schedule}/run`, {});
 
-export const toneOfCall = (state: Call["state"]): Tone =>
-  ({ waiting: "idle", running: "busy", succeeded: "good", failed: "bad", cancelled: "idle" })[
-    state
-  ] as Tone;
+const tones: Record<string, Tone> = {
+  waiting: "idle",
+  running: "busy",
+  succeeded: "good",
+  failed: "bad",
+  cancelled: "idle",
+};
+export const toneOfCall = (state: Call["state"]): Tone => tones[state] ?? "idle";

@@ -1,13 +1,6 @@
 /** Requests to Functions from the console, and their responses. */
 import { asUser } from "../api/client.ts";
-
-export interface CallRequest {
-  method: string;
-  path: string;
-  /** One `Name: value` per line. */
-  headers: string;
-  body: string;
-}
+import { type CallRequest, headersOf } from "./call-request.ts";
 
 export interface CallAnswer {
   status: number;
@@ -95,43 +88,3 @@ function answerOf(line: string): CallAnswer {
     ...(coldStart !== undefined && { coldStartMs: Number(coldStart) }),
   };
 }
-
-export function headersOf(text: string): [string, string][] {
-  return text.split("\n").flatMap((line): [string, string][] => {
-    const colon = line.indexOf(":");
-    if (colon < 1) return [];
-    return [[line.slice(0, colon).trim(), line.slice(colon + 1).trim()]];
-  });
-}
-
-const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-
-/** The same request for a terminal or a program. */
-export const asCommand = {
-  curl: (url: string, { method, path, headers, body }: CallRequest): string =>
-    [
-      "curl -i",
-      ...(method === "GET" ? [] : [`-X ${method}`]),
-      ...headersOf(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`),
-      ...(body && method !== "GET" ? [`--data-binary ${quoted(body)}`] : []),
-      quoted(new URL(path, url).href),
-    ].join(" "),
-  fetch: (url: string, { method, path, headers, body }: CallRequest): string =>
-    `await fetch(${JSON.stringify(new URL(path, url).href)}, ${JSON.stringify(
-      {
-        method,
-        headers: Object.fromEntries(headersOf(headers)),
-        ...(body && method !== "GET" && { body }),
-      },
-      null,
-      2,
-    )});`,
-  kubectl: (
-    { namespace, name }: { namespace: string; name: string },
-    { method, path, headers, body }: CallRequest,
-  ): string =>
-    [
-      `kubectl port-forward -n ${namespace} service/${name} 3000:80 &`,
-      asCommand.curl("http://localhost:3000/", { method, path, headers, body }),
-    ].join("\n"),
-};

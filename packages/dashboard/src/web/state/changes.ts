@@ -1,5 +1,6 @@
 /** What a user has changed in a Function, and what others have changed meanwhile. */
 import { type Function, type FunctionSpec, labelPrefix } from "@spry/function/browser";
+import { specShape } from "../api/object-shapes.ts";
 import { applyMergePatch, deepEqual, mergePatchBetween } from "@spry/kube/browser";
 
 /** The part of a Function that users set. */
@@ -7,6 +8,12 @@ export interface Desired {
   metadata: { labels: Record<string, string>; annotations: Record<string, string> };
   spec: FunctionSpec;
 }
+
+/** Of what is stored of it. */
+export const desiredShape = {
+  "metadata!": { "labels!": { "*": "text" }, "annotations!": { "*": "text" } },
+  "spec!": specShape,
+} as const;
 
 /** Written by programs, not by users. */
 const isForeign = (key: string): boolean =>

@@ -6,7 +6,15 @@ import { type Signal, signal } from "@preact/signals";
 import { type Function, functions } from "@spry/function/browser";
 import { isConflict, mergePatchBetween } from "@spry/kube/browser";
 import { client } from "../api/client.ts";
-import { type Clash, type Desired, desiredOf, isChanged, mergeChanges } from "./changes.ts";
+import {
+  type Clash,
+  type Desired,
+  desiredOf,
+  desiredShape,
+  isChanged,
+  mergeChanges,
+} from "./changes.ts";
+import { store, stored } from "./tab-storage.ts";
 
 export interface Draft {
   /** As the Function was when the user began. */
@@ -18,14 +26,21 @@ export interface Draft {
   yaml?: string;
 }
 
+const draftShape = {
+  "base!": desiredShape,
+  "generation!": "number",
+  "edited!": desiredShape,
+  yaml: "text",
+} as const;
+
 const drafts = new Map<string, Signal<Draft | undefined>>();
-const storageKey = (key: string): string => `spry.draft.${key}`;
+const storageKey = (key: string): string => `draft.${key}`;
 
 /** By `namespace/name`. */
 export function draftOf(key: string): Signal<Draft | undefined> {
   let draft = drafts.get(key);
   if (!draft) {
-    draft = signal(stored(key));
+    draft = signal(stored<Draft>(storageKey(key), draftShape));
     drafts.set(key, draft);
   }
   return draft;
@@ -40,28 +55,18 @@ export function edit(fn: Function, change: (edited: Desired) => Desired, yaml?: 
   const edited = change(draft.value?.edited ?? base);
   if (yaml === undefined && !isChanged(base, edited)) return discard(key);
   draft.value = { base, generation, edited, ...(yaml !== undefined && { yaml }) };
-  sessionStorage.setItem(storageKey(key), JSON.stringify(draft.value));
+  store(storageKey(key), draft.value);
 }
 
 export function discard(key: string): void {
   draftOf(key).value = undefined;
-  sessionStorage.removeItem(storageKey(key));
+  store(storageKey(key), undefined);
 }
 
 /** Makes the present Function the base of the edit. */
 export function rebase(fn: Function, edited: Desired): void {
   discard(`${fn.metadata.namespace}/${fn.metadata.name}`);
   edit(fn, () => edited);
-}
-
-function stored(key: string): Draft | undefined {
-  try {
-    return (
-      (JSON.parse(sessionStorage.getItem(storageKey(key)) ?? "null") as Draft | null) ?? undefined
-    );
-  } catch {
-    return undefined;
-  }
 }
 
 /** Fields that another user has changed, too, since the edit began. */

@@ -1,5 +1,6 @@
 /** Subscriptions in the administration of events (docs/contributing/rooms/eventing.md#administration), as the user. */
 import { elementTexts, indentJson, memberText } from "@spry/kube/browser";
+import { fitted } from "./shape.ts";
 import { adminAnswer, adminJson as json } from "../api/admin.ts";
 
 /** How far the delivery of a Subscription's events is. */
@@ -25,11 +26,36 @@ export interface DeadLetter {
   eventText: string;
 }
 
+const statesShape = {
+  "items!": [
+    {
+      "name!": "text",
+      "waiting!": "number",
+      "inFlight!": "number",
+      "retrying!": "number",
+      "dead!": "number",
+    },
+  ],
+} as const;
+const lettersShape = {
+  "items!": [
+    {
+      "id!": "number",
+      "buriedAt!": "text",
+      "attempts!": "number",
+      "reason!": "text",
+      "message!": "text",
+      "event!": { "*": "any" },
+    },
+  ],
+  next: "number",
+} as const;
+
 const base = (namespace: string) =>
   `/events/v1/namespaces/${encodeURIComponent(namespace)}/subscriptions`;
 
 export const queueStates = async (namespace: string): Promise<QueueState[]> =>
-  (await json<{ items: QueueState[] }>(base(namespace))).items;
+  fitted<{ items: QueueState[] }>(statesShape, await json(base(namespace))).items;
 
 export async function deadLetters(
   namespace: string,
@@ -39,7 +65,7 @@ export async function deadLetters(
   const from = after === undefined ? "" : `&after=${after}`;
   const path = `${base(namespace)}/${name}/deadletters?limit=50${from}`;
   const { value, text } = await adminAnswer(path);
-  const page = value as { items: DeadLetter[]; next?: number };
+  const page = fitted<{ items: DeadLetter[]; next?: number }>(lettersShape, value);
   const texts = elementTexts(text, "items");
   const items = page.items.map((letter, index) => ({
     ...letter,

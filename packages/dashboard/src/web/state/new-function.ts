@@ -2,7 +2,8 @@
 import { signal } from "@preact/signals";
 import { defaultRuntime, findRuntime } from "@spry/function/browser";
 import type { Template } from "@spry/function/templates";
-import { type Desired } from "./changes.ts";
+import { type Desired, desiredShape } from "./changes.ts";
+import { store, stored } from "./tab-storage.ts";
 
 export interface NewFunction {
   name: string;
@@ -14,24 +15,20 @@ export interface NewFunction {
   yaml?: string;
 }
 
-const storageKey = "spry.new";
+const storageKey = "new";
+const newShape = {
+  "name!": "text",
+  "namespace!": "text",
+  "template!": "text",
+  "desired!": desiredShape,
+  yaml: "text",
+} as const;
 
-export const newFunction = signal<NewFunction | undefined>(stored());
+export const newFunction = signal(stored<NewFunction>(storageKey, newShape));
 
 export function keepNew(value: NewFunction | undefined): void {
   newFunction.value = value;
-  if (value) sessionStorage.setItem(storageKey, JSON.stringify(value));
-  else sessionStorage.removeItem(storageKey);
-}
-
-function stored(): NewFunction | undefined {
-  try {
-    return (
-      (JSON.parse(sessionStorage.getItem(storageKey) ?? "null") as NewFunction | null) ?? undefined
-    );
-  } catch {
-    return undefined;
-  }
+  store(storageKey, value);
 }
 
 export const templateId = ({ name, language }: Pick<Template, "name" | "language">): string =>

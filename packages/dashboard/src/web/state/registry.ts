@@ -56,7 +56,8 @@ export function reportedRepositories(
     bytes,
     images: images.map(({ digest, bytes, usedAt, reason }) => {
       const found = versions.get(`${name}@${digest}`);
-      const why = reason === null ? "not needed: removed by the next cleaning" : reasons[reason];
+      const why =
+        reason === null ? "not needed: removed by the next cleaning" : (reasons[reason] ?? "");
       return { digest, bytes, usedAt, why: found ?? why, isGoing: reason === null };
     }),
     more: imageCount - images.length,

@@ -9,6 +9,7 @@ import {
 } from "@spry/kube/browser";
 import { labels } from "@spry/function/browser";
 import { asUser, client } from "../api/client.ts";
+import { fitted } from "./shape.ts";
 import { type Counters, noRates, type Rates, ratesOf } from "./rates.ts";
 
 export interface Sample extends Rates {
@@ -33,6 +34,14 @@ const podMetrics: Resource<PodMetrics> = {
   namespaced: true,
 };
 
+const countersShape = {
+  "requests!": { "*": "number" },
+  "buckets!": [["any"]],
+  "coldStarts!": "number",
+} as const;
+const metricsShape = {
+  "items!": [{ "containers!": [{ "usage!": { "cpu!": "text", "memory!": "text" } }] }],
+} as const;
 const everyMs = 2_000;
 /** An hour. */
 const maxSamples = 1_800;
@@ -78,7 +87,7 @@ class Sampler {
     const { namespace, name } = this.#target;
     try {
       const response = await asUser(`/metrics/${namespace}/${name}`, {});
-      return response.ok ? ((await response.json()) as Counters) : undefined;
+      return response.ok ? fitted<Counters>(countersShape, await response.json()) : undefined;
     } catch {
       return undefined;
     }
@@ -88,7 +97,8 @@ class Sampler {
     const { namespace, name } = this.#target;
     try {
       const labelSelector = `${labels.functionName}=${name}`;
-      const { items } = await client.list(podMetrics, { namespace, labelSelector });
+      const list = await client.list(podMetrics, { namespace, labelSelector });
+      const { items } = fitted<{ items: PodMetrics[] }>(metricsShape, list);
       const sum = (key: "cpu" | "memory") =>
         items
           .flatMap(({ containers }) => containers)

@@ -1,5 +1,6 @@
 /** Traces of requests: whether a Function sends them, and the ids of those that the console has begun (W3C Trace Context). */
 import { type Pod } from "@spry/kube/browser";
+import { store, stored } from "./tab-storage.ts";
 
 /** Where the Function's Pods send spans; an empty text: nowhere; undefined while no Pod says so. */
 export function collectorOf(pods: readonly Pod[]): string | undefined {
@@ -43,19 +44,25 @@ export interface TracedCall {
   at: string;
 }
 
+const callsShape = [
+  {
+    "traceId!": "text",
+    "method!": "text",
+    "path!": "text",
+    "status!": "number",
+    "ms!": "number",
+    "at!": "text",
+  },
+] as const;
 const maxKept = 20;
-const keyOf = (namespace: string, name: string) => `spry.traces.${namespace}/${name}`;
+const keyOf = (namespace: string, name: string) => `traces.${namespace}/${name}`;
 
 /** Of this tab's console, the newest first. */
 export function tracedCalls(namespace: string, name: string): TracedCall[] {
-  try {
-    return JSON.parse(sessionStorage.getItem(keyOf(namespace, name)) ?? "[]") as TracedCall[];
-  } catch {
-    return [];
-  }
+  return stored<TracedCall[]>(keyOf(namespace, name), callsShape) ?? [];
 }
 
 export function keepTracedCall(namespace: string, name: string, call: TracedCall): void {
   const all = [call, ...tracedCalls(namespace, name)].slice(0, maxKept);
-  sessionStorage.setItem(keyOf(namespace, name), JSON.stringify(all));
+  store(keyOf(namespace, name), all);
 }

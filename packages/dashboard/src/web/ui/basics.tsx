@@ -183,7 +183,9 @@ const units: [name: string, seconds: number][] = [
 /** How long ago, in the largest unit that is precise enough: `42s`, `5m`, `3h`, `12d`. */
 export function ageOf(time: string | undefined, now = Date.now()): string {
   if (!time) return "";
-  const seconds = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
+  const since = now - Date.parse(time);
+  if (Number.isNaN(since)) return "";
+  const seconds = Math.max(0, Math.floor(since / 1000));
   const [name, size] = units.find(([, size]) => seconds >= 2 * size) ?? ["s", 1];
   return `${Math.floor(seconds / size)}${name}`;
 }

@@ -75,7 +75,8 @@ export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] })
       plot.current = new UPlot(options, latest.current, element);
       observer.observe(element);
     };
-    void show();
+    // Without the drawing, the numbers above it remain.
+    void show().catch(() => undefined);
     return () => {
       isGone = true;
       observer.disconnect();

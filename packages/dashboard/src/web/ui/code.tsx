@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { messageOf } from "@spry/kube/browser";
 import type { Editor, EditorLanguage, EditorOptions } from "../editor/code-editor.ts";
 
 /** An editor for code. Until the editor has been loaded, a plain field with the same text. */
@@ -27,6 +28,7 @@ export function Code({
   const latest = useRef({ text, onChange, problems });
   latest.current = { text, onChange, problems };
   const [isLoaded, setLoaded] = useState(false);
+  const [failure, setFailure] = useState("");
   useEffect(() => {
     let isGone = false;
     const show = async () => {
@@ -47,7 +49,7 @@ export function Code({
       setLoaded(true);
       onEditor?.(editor.current);
     };
-    void show();
+    void show().catch((error: unknown) => setFailure(messageOf(error)));
     return () => {
       isGone = true;
       editor.current?.destroy();
@@ -60,6 +62,9 @@ export function Code({
   return (
     <div class={`editor${tall ? " tall" : ""}`}>
       <div ref={ref} />
+      {failure && (
+        <p class="hint">The editor could not be loaded ({failure}): this is a plain field.</p>
+      )}
       {!isLoaded && (
         <textarea
           ref={plain}

@@ -8,6 +8,9 @@ export interface FunctionName {
   name: string;
 }
 
+/** Of what is stored of it. */
+export const functionNameShape = { "namespace!": "text", "name!": "text" } as const;
+
 /** A choice of one Function, of the namespace or of all namespaces. */
 export function FunctionField({
   namespace,

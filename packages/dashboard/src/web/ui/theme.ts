@@ -1,11 +1,11 @@
 import { effect, signal } from "@preact/signals";
+import { preference, setPreference } from "../state/tab-storage.ts";
 
 type Theme = "light" | "dark";
 
-const storageKey = "spry.theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 const fromSystem = (): Theme => (system.matches ? "dark" : "light");
-const chosen = localStorage.getItem(storageKey);
+const chosen = preference("theme");
 
 /** The user's choice; without one, the system's. */
 export const theme = signal<Theme>(chosen === "dark" || chosen === "light" ? chosen : fromSystem());
@@ -15,11 +15,11 @@ export function applyTheme(): void {
     document.documentElement.dataset["theme"] = theme.value;
   });
   system.addEventListener("change", () => {
-    if (localStorage.getItem(storageKey) === null) theme.value = fromSystem();
+    if (preference("theme") === undefined) theme.value = fromSystem();
   });
 }
 
 export function toggleTheme(): void {
   theme.value = theme.value === "dark" ? "light" : "dark";
-  localStorage.setItem(storageKey, theme.value);
+  setPreference("theme", theme.value);
 }

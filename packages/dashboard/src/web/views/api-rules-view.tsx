@@ -9,7 +9,7 @@ import { type Tone } from "../state/function-state.ts";
 import { may, namespaceForNew } from "../state/rights.ts";
 import { ActionDialog } from "../ui/action-dialog.tsx";
 import { Age, Empty, State } from "../ui/basics.tsx";
-import { FunctionField, type FunctionName } from "../ui/function-field.tsx";
+import { FunctionField, type FunctionName, functionNameShape } from "../ui/function-field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { TableView } from "../ui/table-view.tsx";
 import { TextField } from "../ui/text-field.tsx";
@@ -138,6 +138,12 @@ const nothingTyped = {
   issuer: "",
   jwksUri: "",
 };
+const typedShape = {
+  target: functionNameShape,
+  host: "text",
+  issuer: "text",
+  jwksUri: "text",
+} as const;
 const allMethods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 /** The usual APIRule: a host, all paths, open to everyone or to the tokens of an issuer. Everything else is set in YAML. */
@@ -148,7 +154,7 @@ function ExposeDialog({
   namespace: string | undefined;
   onClose: () => void;
 }) {
-  const { value, change, forget } = useKept("expose", nothingTyped);
+  const { value, change, forget } = useKept("expose", nothingTyped, typedShape);
   const { target, host, issuer, jwksUri } = value;
   const create = async ({ namespace, name }: FunctionName) => {
     const who = issuer ? { jwt: { authentications: [{ issuer, jwksUri }] } } : { noAuth: true };

@@ -5,6 +5,7 @@ import { adminJson } from "../api/admin.ts";
 import { useLive } from "../api/live.ts";
 import { paths, query, setQuery } from "../router.ts";
 import { info } from "../state/info.ts";
+import { fitted } from "../state/shape.ts";
 import {
   bytesText,
   knownRepositories,
@@ -17,6 +18,21 @@ import { NamespaceChoice } from "../ui/namespace-choice.tsx";
 import { Table } from "../ui/table.tsx";
 import { usePolled } from "../ui/use-polled.ts";
 
+const usageShape = {
+  "stored!": "number",
+  "quota!": "number",
+  "previousImages!": "number",
+  "cacheMaxAgeMs!": "number",
+  "repositories!": [
+    {
+      "name!": "text",
+      "kind!": "text",
+      "bytes!": "number",
+      "images!": [{ "digest!": "text", "bytes!": "number", "usedAt!": "text", reason: "any" }],
+      "imageCount!": "number",
+    },
+  ],
+} as const;
 const pollMs = 10_000;
 
 /** Which images the registry keeps for which Function, why, and how much room they take. */
@@ -30,7 +46,7 @@ export function RegistryView() {
   const load = async () => {
     try {
       const of = namespace === undefined ? "" : `?ns=${namespace}`;
-      const usage = await adminJson<RegistryUsage>(`/registry-usage${of}`);
+      const usage = fitted<RegistryUsage>(usageShape, await adminJson(`/registry-usage${of}`));
       setProblem("");
       return usage;
     } catch (error) {

@@ -4,6 +4,7 @@ import { client } from "../api/client.ts";
 import { useLive } from "../api/live.ts";
 import { type Tone } from "../state/function-state.ts";
 import { may } from "../state/rights.ts";
+import { store, stored } from "../state/tab-storage.ts";
 import { readSettings, type Serverless, serverlesses, settingsYaml } from "../state/serverless.ts";
 import { Empty, Problem, State } from "../ui/basics.tsx";
 import { Code } from "../ui/code.tsx";
@@ -62,27 +63,20 @@ interface Draft {
   base: string;
 }
 
-function readDraft(storageKey: string): Draft | undefined {
-  try {
-    return (JSON.parse(sessionStorage.getItem(storageKey) ?? "null") as Draft | null) ?? undefined;
-  } catch {
-    return undefined;
-  }
-}
+const draftShape = { "text!": "text", "base!": "text" } as const;
 
 /** One object, with its conditions. What is typed stays in the tab until it is applied or discarded. */
 function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew?: boolean }) {
   const { metadata, status } = serverless;
   const { namespace = "", name = "" } = metadata;
-  const storageKey = `spry.settings.${namespace}/${name}`;
-  const [draft, setDraft] = useState(() => readDraft(storageKey));
+  const storageKey = `settings.${namespace}/${name}`;
+  const [draft, setDraft] = useState(() => stored<Draft>(storageKey, draftShape));
   const [failure, setFailure] = useState("");
   const [isBusy, setBusy] = useState(false);
   const current = settingsYaml(serverless);
   const keep = (next: Draft | undefined) => {
     setDraft(next);
-    if (next === undefined) sessionStorage.removeItem(storageKey);
-    else sessionStorage.setItem(storageKey, JSON.stringify(next));
+    store(storageKey, next);
   };
   const read = readSettings(draft?.text ?? current);
   const apply = async () => {

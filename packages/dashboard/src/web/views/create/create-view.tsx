@@ -14,7 +14,7 @@ import {
 import { may } from "../../state/rights.ts";
 import { Problem } from "../../ui/basics.tsx";
 import { Frame } from "../../ui/frame.tsx";
-import { later } from "../../ui/later.tsx";
+import { later, Unloaded } from "../../ui/later.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { EnvFields } from "../form/env-fields.tsx";
 import { type FormProps } from "../form/form.ts";
@@ -30,19 +30,22 @@ export function CreateView() {
   const [templates, setTemplates] = useState<readonly Template[]>([]);
   const [isYaml, setYaml] = useState(newFunction.value?.yaml !== undefined);
   const [failure, setFailure] = useState("");
+  const [unloaded, setUnloaded] = useState("");
   const [isBusy, setBusy] = useState(false);
   const [wasTried, setTried] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
     const load = async () => setTemplates((await import("@spry/function/templates")).templates);
-    void load();
+    void load().catch((error: unknown) => setUnloaded(messageOf(error)));
   }, []);
   const [first] = templates;
   useEffect(() => {
     if (!newFunction.value && first) keepNew(beginning(first));
   }, [first]);
   const made = newFunction.value;
-  if (!made) return <Frame title="Create a Function">{null}</Frame>;
+  if (!made) {
+    return <Frame title="Create a Function">{unloaded && <Unloaded text={unloaded} />}</Frame>;
+  }
   const { name, namespace, desired } = made;
   const change = (part: Partial<NewFunction>) => {
     const { yaml: _yaml, ...rest } = made;

@@ -1,12 +1,13 @@
 import { subscriptions } from "@spry/function/browser";
 import { client } from "../../api/client.ts";
 import { ActionDialog } from "../../ui/action-dialog.tsx";
-import { FunctionField, type FunctionName } from "../../ui/function-field.tsx";
+import { FunctionField, type FunctionName, functionNameShape } from "../../ui/function-field.tsx";
 import { TextField } from "../../ui/text-field.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { useKept } from "../../ui/use-kept.ts";
 
 const empty = { target: undefined as FunctionName | undefined, types: "", source: "" };
+const shape = { target: functionNameShape, types: "text", source: "text" } as const;
 
 /** Which events a Function gets. Filters, retries and order are set in YAML. */
 export function SubscribeDialog({
@@ -16,7 +17,7 @@ export function SubscribeDialog({
   namespace: string | undefined;
   onClose: () => void;
 }) {
-  const { value, change, forget } = useKept("subscribe", empty);
+  const { value, change, forget } = useKept("subscribe", empty, shape);
   const { target, types, source } = value;
   const create = async ({ namespace, name }: FunctionName) => {
     const named = types.split(/[\s,]+/).filter(Boolean);

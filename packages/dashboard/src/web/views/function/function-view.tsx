@@ -8,6 +8,7 @@ import { draftOf } from "../../state/drafts.ts";
 import { stateOf } from "../../state/function-state.ts";
 import { urlOf } from "../../state/info.ts";
 import { CopyButton, Empty, Problem, State } from "../../ui/basics.tsx";
+import { Boundary } from "../../ui/boundary.tsx";
 import { Frame } from "../../ui/frame.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { later } from "../../ui/later.tsx";
@@ -99,9 +100,11 @@ export function FunctionView({
   return (
     <Frame title={name} crumbs={crumbs}>
       <div class="stack loose">
-        <Head fn={fn} />
-        <Chain fn={fn} pods={instances} />
-        <ConditionProblem fn={fn} />
+        <Boundary name="The state of the Function">
+          <Head fn={fn} />
+          <Chain fn={fn} pods={instances} />
+          <ConditionProblem fn={fn} />
+        </Boundary>
         <nav class="tabs" aria-label="Views of the Function" ref={bar}>
           {tabs.map(({ id, title }) => (
             <a
@@ -113,8 +116,14 @@ export function FunctionView({
             </a>
           ))}
         </nav>
-        <Tab fn={fn} pods={instances} />
-        {draftOf(`${namespace}/${name}`).value && <SaveBar fn={fn} />}
+        <Boundary key={chosen.id} name={`The tab ${chosen.title}`}>
+          <Tab fn={fn} pods={instances} />
+        </Boundary>
+        {draftOf(`${namespace}/${name}`).value && (
+          <Boundary name="The bar of changes">
+            <SaveBar fn={fn} />
+          </Boundary>
+        )}
       </div>
     </Frame>
   );

@@ -18,10 +18,13 @@ const maxLines = 500;
 /** The server takes messages of 16 KiB with all that is around them. */
 const maxMessageLength = 12 * 1024;
 
+const nothingTyped = { path: "/", text: "" };
+const typedShape = { path: "text", text: "text" } as const;
+
 /** A WebSocket to the Function: what is sent and received, in the order in which it happens. */
 export function SocketConsole({ fn }: Pick<TabProps, "fn">) {
   const { namespace = "", name = "" } = fn.metadata;
-  const typed = useKept(`socket ${namespace}/${name}`, { path: "/", text: "" });
+  const typed = useKept(`socket ${namespace}/${name}`, nothingTyped, typedShape);
   const { path, text } = typed.value;
   const setPath = (path: string) => typed.change({ path });
   const setText = (text: string) => typed.change({ text });

@@ -1,8 +1,10 @@
 import { useRef, useState } from "preact/hooks";
 import { messageOf } from "@spry/kube/browser";
 import { paths, query, setQuery } from "../../router.ts";
-import { asCommand, type CallAnswer, callFunction, type CallRequest } from "../../state/calls.ts";
+import { asCommand, type CallRequest } from "../../state/call-request.ts";
+import { type CallAnswer, callFunction } from "../../state/calls.ts";
 import { urlOf } from "../../state/info.ts";
+import { store, stored } from "../../state/tab-storage.ts";
 import { collectorOf, keepTracedCall, traceIdIn, withTrace } from "../../state/tracing.ts";
 import { CopyButton, Field, Problem, State } from "../../ui/basics.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -24,6 +26,18 @@ interface Kept {
 }
 
 const emptyRequest: CallRequest = { method: "GET", path: "/", headers: "", body: "" };
+
+const nothingKept: Kept = { request: emptyRequest, past: [] };
+const requestShape = {
+  "method!": "text",
+  "path!": "text",
+  "headers!": "text",
+  "body!": "text",
+} as const;
+const keptShape = {
+  "request!": requestShape,
+  "past!": [{ "request!": requestShape, "status!": "number", "ms!": "number" }],
+} as const;
 
 const cloudEvent: CallRequest = {
   method: "POST",
@@ -60,8 +74,8 @@ export function TryTab(props: TabProps) {
 /** A request to the Function, and its response as it arrives. */
 function RequestConsole({ fn, pods }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
-  const storageKey = `spry.calls.${namespace}/${name}`;
-  const [kept, setKept] = useState<Kept>(() => readKept(storageKey));
+  const storageKey = `calls.${namespace}/${name}`;
+  const [kept, setKept] = useState<Kept>(() => stored<Kept>(storageKey, keptShape) ?? nothingKept);
   const [answer, setAnswer] = useState<CallAnswer>();
   const [failure, setFailure] = useState("");
   const running = useRef<AbortController | undefined>(undefined);
@@ -71,7 +85,7 @@ function RequestConsole({ fn, pods }: TabProps) {
   const isTraced = Boolean(collectorOf(pods));
   const keep = (next: Kept) => {
     setKept(next);
-    sessionStorage.setItem(storageKey, JSON.stringify(next));
+    store(storageKey, next);
   };
   const change = (part: Partial<CallRequest>) =>
     keep({ ...kept, request: { ...request, ...part } });
@@ -288,14 +302,4 @@ function shown({ text, headers, totalMs }: CallAnswer): string {
   } catch {
     return text;
   }
-}
-
-function readKept(storageKey: string): Kept {
-  try {
-    const kept = JSON.parse(sessionStorage.getItem(storageKey) ?? "null") as Kept | null;
-    if (kept) return kept;
-  } catch {
-    // Treated as empty.
-  }
-  return { request: emptyRequest, past: [] };
 }
