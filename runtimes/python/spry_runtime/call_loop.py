@@ -22,7 +22,7 @@ from .worker_process import RECEIVE_BYTES, SharedState
 
 WHOLE_REPLY_LIMIT = 512 * 1024
 STREAM_WINDOW = 1024 * 1024
-_ORPHAN_SECONDS = 10.0
+ORPHAN_SECONDS = 10.0
 """As long as the server lets `stop` and atexit functions take."""
 
 
@@ -80,7 +80,7 @@ class CallLoop:
     def _live(self) -> None:
         self._serve_promoted()
         # The server has ended. If it was killed, nothing else will end a call that hangs here.
-        time.sleep(_ORPHAN_SECONDS)
+        time.sleep(ORPHAN_SECONDS)
         os._exit(1)
 
     def _serve_promoted(self) -> None:
@@ -165,7 +165,7 @@ class CallLoop:
             self._send_stream(exchange, reply, began)
 
     def _send_stream(self, exchange: int, reply: Reply, began: float) -> None:
-        stream = self._streams[exchange] = _Stream()
+        stream = self._streams[exchange] = self._new_stream()
         end = channel.END
         try:
             length = -1.0 if reply.length is None else float(reply.length)
@@ -184,6 +184,9 @@ class CallLoop:
             if stream.cancelled:
                 end = channel.BROKEN
             self._send(encode(end, exchange, seconds=time.perf_counter() - began))
+
+    def _new_stream(self) -> _Stream:
+        return _Stream()
 
     def _send(self, frame: bytes) -> None:
         try:

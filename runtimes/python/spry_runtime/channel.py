@@ -17,7 +17,7 @@ CREDIT = 2  # number: thousands of bytes of a stream that have left for the clie
 CANCEL = 3  # the client of a stream has gone
 
 # From the worker. `seconds` is how long the handler took.
-READY = 16  # number: 0 = takes requests from here, 1 = listens itself; exchange: 1 = its paths are its own
+READY = 16  # number: 0 = takes requests from here, 1 = listens itself; exchange: HAS_ROUTES, ONE_AT_A_TIME
 REPLY = 17  # number: status; head: header lines; body: the whole of it
 START = 18  # as REPLY, but the body follows in pieces; seconds: its length, or -1
 PIECE = 19
@@ -27,6 +27,11 @@ FAILED = 22  # as REPLY, when the handler raised
 NOT_LOADED = 23  # body: why, in one line
 REPLACE = 25  # a thread goes on with a call that is over: another process is to take its place
 DECLINED = 24  # a request that came when the worker was to take no more; body: the request's, given back
+
+HAS_ROUTES = 1
+"""The handler is an application, whose paths are its own."""
+ONE_AT_A_TIME = 2
+"""The worker takes a request when it has answered the one before."""
 
 Frame = tuple[int, int, int, bytes, bytes, float]
 """kind, exchange, number, head, body, seconds"""

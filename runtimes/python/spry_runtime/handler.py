@@ -22,7 +22,7 @@ class LoadError(Exception):
 class Handler:
     """`call` takes what `kind` says: up to `arguments` of event and context, nothing, or an application's protocol."""
 
-    __slots__ = ("arguments", "asynchronous", "call", "kind", "start", "stop", "takes_request")
+    __slots__ = ("arguments", "asynchronous", "call", "kind", "one_at_a_time", "start", "stop", "takes_request")
 
     def __init__(self, call, kind: str, asynchronous: bool, arguments: int = 0) -> None:
         self.call = call
@@ -31,6 +31,8 @@ class Handler:
         self.arguments = arguments
         self.takes_request = False
         """Of kind REQUEST: the call has our request as its argument."""
+        self.one_at_a_time = False
+        """Of a synchronous handler: a process calls it in its main thread, for one request after the other."""
         self.start = None
         """The Function's own hooks, if it has them."""
         self.stop = None

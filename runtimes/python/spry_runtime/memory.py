@@ -52,9 +52,19 @@ def memory_left(processes) -> float:
     return left - _RESERVE
 
 
+def is_limited() -> bool:
+    """Whether a limit of memory is known."""
+    return memory_left(()) != float("inf")
+
+
 def has_room_for_another(process: int, processes) -> bool:
     """Whether there is memory for one more process such as this one."""
-    return memory_left(processes) >= _own_pages(process) * os.sysconf("SC_PAGESIZE")
+    return has_room_for(1, process, processes)
+
+
+def has_room_for(count: int, process: int, processes) -> bool:
+    """The same for so many more."""
+    return memory_left(processes) >= count * _own_pages(process) * os.sysconf("SC_PAGESIZE")
 
 
 def _find_group() -> tuple:

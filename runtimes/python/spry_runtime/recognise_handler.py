@@ -129,7 +129,10 @@ def _of_protocol(application, protocol: str, settings: Settings) -> Handler:
 def _lambda(function, settings: Settings) -> Handler:
     from .lambda_handler import lambda_handler
 
-    return _taking_request(lambda_handler(function, settings))
+    handler = _taking_request(lambda_handler(function, settings))
+    # As on AWS, where neither another event nor another thread sees what a handler keeps in its module.
+    handler.one_at_a_time = not settings.threads_given
+    return handler
 
 
 def _openfaas(handle) -> Handler:

@@ -18,7 +18,7 @@ class Settings:
 
     __slots__ = (
         "access_log", "body_limit", "directory", "function_name", "handler", "host", "hot_reload", "inspect", "log_format", "module",
-        "named_handler", "namespace", "new_api", "port", "publisher", "queue", "runtime", "shutdown_delay", "threads", "timeout",
+        "named_handler", "namespace", "new_api", "port", "publisher", "queue", "runtime", "shutdown_delay", "threads", "threads_given", "timeout",
         "trace_collector", "version",
     )  # fmt: skip
 
@@ -51,6 +51,7 @@ class Settings:
         self.threads: int = int(
             read.number("SERVER_NUMTHREADS", "CHERRYPY_NUMTHREADS", default=50, least=1, most=1000)
         )
+        self.threads_given: bool = bool(read.text("SERVER_NUMTHREADS", "CHERRYPY_NUMTHREADS", default=""))
         self.queue: int = int(read.number("SERVER_QUEUE_LENGTH", default=1000, least=0, most=100_000))
         self.module: str = read.text("HANDLER_MOD_NAME", "MOD_NAME", default="handler")
         self.handler: str = read.text("HANDLER_FUNC_NAME", "FUNC_HANDLER", default="main")

@@ -12,7 +12,7 @@ import time
 
 # Imported before the fork although only needed after it: server and worker then share the memory.
 from . import request_head as _shared  # noqa: F401
-from .channel import NOT_LOADED
+from .channel import HAS_ROUTES, NOT_LOADED, ONE_AT_A_TIME
 from .log import log
 from .reactor import READ, Reactor
 from .settings import SettingError, Settings
@@ -134,7 +134,9 @@ class _Supervisor:
 
             serve = ServerKeeper
         self._keeper = serve(self._settings, metrics, self._reactor, self._listening, first, self._spawn)
-        self._keeper.has_routes = frame[1] != 0
+        self._keeper.has_routes = bool(frame[1] & HAS_ROUTES)
+        if frame[1] & ONE_AT_A_TIME:
+            self._keeper.one_at_a_time()
         if self._settings.hot_reload:
             from .hot_reload import watch_files
 

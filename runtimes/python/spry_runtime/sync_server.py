@@ -17,7 +17,8 @@ from .log import log
 from .reactor import Reactor
 from .service import TIMEOUT_BODY, Service
 from .transport import Listener
-from .worker_pool import PROMOTE_SECONDS, WorkerPool
+from .worker_pool import PROMOTE_SECONDS
+from .worker_pools import GROW_SECONDS, WorkerPools
 from .worker_process import WorkerProcess
 
 _STOP_SECONDS = 10.0
@@ -31,7 +32,9 @@ class SyncServer(Service):
         super().__init__(settings, metrics)
         self._reactor = reactor
         self._listener = Listener(reactor, listening, lambda: Connection(self))
-        self._pool = WorkerPool(self, reactor, first, spawn)
+        self._pools = WorkerPools(self, reactor, first, spawn)
+        self._limit = settings.threads
+        """How many calls a worker may have."""
         self._waiting: deque[Exchange] = deque()
         self._next_id = 0
         self._typical_seconds = 0.0
@@ -41,8 +44,13 @@ class SyncServer(Service):
     def run(self) -> int:
         self._reactor.call_later(self.sweep_seconds, self._tick)
         self._reactor.run()
-        self._pool.close(patience=_STOP_SECONDS)
-        return self._pool.exit_code
+        self._pools.close(patience=_STOP_SECONDS)
+        return self._pools.exit_code
+
+    def one_at_a_time(self) -> None:
+        """A worker gets a request when it has answered the one before; several take turns."""
+        self._limit = 1
+        self._pools.grows = not self.settings.inspect
 
     def terminate(self) -> None:
         """Goes on answering for a moment, with connection: close; then drains."""
@@ -52,13 +60,13 @@ class SyncServer(Service):
         self._reactor.call_later(self.settings.shutdown_delay, self._stop_listening)
 
     def processes(self) -> list[int]:
-        return [os.getpid(), *self._pool.processes()]
+        return [os.getpid(), *self._pools.processes()]
 
     def children_changed(self) -> None:
-        self._pool.children_changed()
+        self._pools.children_changed()
 
     def reload(self) -> None:
-        self._pool.reload()
+        self._pools.reload()
 
     def _stop_listening(self) -> None:
         self._listener.close()
@@ -75,20 +83,21 @@ class SyncServer(Service):
     def _tick(self) -> None:
         self._reactor.call_later(self.sweep_seconds, self._tick)
         self.sweep()
-        self._pool.relieve_stalled(self.settings.timeout, self.sweep_seconds)
+        self._pools.tick(self.settings.timeout, self.sweep_seconds)
 
     @property
     def healthy(self) -> bool:
-        return self._pool.serves
+        return self._pools.serves
 
     # Calls.
 
     def dispatch(self, exchange: Exchange) -> None:
-        worker = self._pool.current
-        if worker is not None and len(worker.outstanding) < self.settings.threads:
+        worker = self._pools.free(self._limit)
+        if worker is not None:
             self._send(worker, exchange)
         elif len(self._waiting) < self.settings.queue:
             self._waiting.append(exchange)
+            self._pools.grow_soon()
         else:
             self.overloaded(exchange)
 
@@ -101,14 +110,14 @@ class SyncServer(Service):
         if body:
             worker.shared.held = self.bodies.held
         if len(body) < _LARGE:
-            self._pool.write(worker, encode(channel.REQUEST, exchange_id, len(peer), head, body))
+            worker.pool.write(worker, encode(channel.REQUEST, exchange_id, len(peer), head, body))
         else:
-            self._pool.write(worker, begin_frame(channel.REQUEST, exchange_id, len(peer), head, len(body)), body)
+            worker.pool.write(worker, begin_frame(channel.REQUEST, exchange_id, len(peer), head, len(body)), body)
             worker.large.append(exchange)
         if self._typical_seconds > PROMOTE_SECONDS and len(worker.outstanding) > 1:
             worker.promote(1)
         if not worker.watched:
-            self._pool.watch_readers(worker)
+            worker.pool.watch_readers(worker)
 
     def taken(self, worker: WorkerProcess, count: int) -> None:
         """So many frames are the worker's now: the bodies in them need no other copy."""
@@ -157,7 +166,7 @@ class SyncServer(Service):
         self._typical_seconds += (seconds - self._typical_seconds) * 0.1
         self.settle(exchange, status, seconds, failed)
         if worker.retiring:
-            self._pool.end_if_done(worker)
+            worker.pool.end_if_done(worker)
         if self._waiting:
             self._send_waiting()
 
@@ -166,12 +175,11 @@ class SyncServer(Service):
         exchange.state = None
         exchange.body = body
         self._waiting.appendleft(exchange)
-        self._pool.end_if_done(worker)
+        worker.pool.end_if_done(worker)
         self._send_waiting()
 
     def _send_waiting(self) -> None:
-        worker = self._pool.current
-        while self._waiting and worker is not None and len(worker.outstanding) < self.settings.threads:
+        while self._waiting and (worker := self._pools.free(self._limit)) is not None:
             exchange = self._waiting.popleft()
             if exchange in self.pending:
                 self._send(worker, exchange)
@@ -179,13 +187,13 @@ class SyncServer(Service):
     def _credit(self, worker: WorkerProcess, exchange_id: int, exchange: Exchange) -> None:
         call = exchange.state
         if call is not None and call.owed and not worker.ended:
-            self._pool.write(worker, encode(channel.CREDIT, exchange_id, seconds=call.owed))
+            worker.pool.write(worker, encode(channel.CREDIT, exchange_id, seconds=call.owed))
             call.owed = 0
 
     def cancelled(self, exchange: Exchange) -> None:
         call = exchange.state
         if call is not None and call.status:
-            self._pool.write(call.worker, encode(channel.CANCEL, call.id))
+            call.worker.pool.write(call.worker, encode(channel.CANCEL, call.id))
 
     def timed_out(self, exchange: Exchange) -> None:
         call = exchange.state
@@ -206,6 +214,8 @@ class SyncServer(Service):
             exchange.respond(408, TEXT + field, TIMEOUT_BODY)
         else:
             exchange.break_off()
+            if call.status and unread:
+                self.cancelled(exchange)
         self.settle(exchange, 408, seconds, True)
         if call is None:
             return  # it was still waiting
@@ -213,7 +223,20 @@ class SyncServer(Service):
         del worker.outstanding[call.id]
         exchange.state = None
         if call.frame <= worker.shared.frames_taken and not unread:
-            self._pool.retire(worker)
+            worker.pool.retire(worker)
+
+    @property
+    def waits(self) -> bool:
+        return bool(self._waiting)
+
+    @property
+    def waits_long(self) -> bool:
+        """Whether a request waits for others that take long: it has waited, and a call takes or has taken more than an instant."""
+        while self._waiting and self._waiting[0] not in self.pending:
+            self._waiting.popleft()
+        if not self._waiting or time.perf_counter() - self._waiting[0].started < GROW_SECONDS:
+            return False
+        return self._typical_seconds > PROMOTE_SECONDS or self._pools.hold_long(GROW_SECONDS)
 
     # What becomes of a worker's calls.
 
@@ -238,6 +261,7 @@ class SyncServer(Service):
             exchange.respond(500, TEXT + field, ERROR_BODY) if not status else exchange.break_off()
             self.settle(exchange, status or 500, time.perf_counter() - exchange.started, True)
         self._waiting.extendleft(reversed(untouched))
+        self._send_waiting()
 
     def _split(self, worker: WorkerProcess) -> tuple[list[Exchange], list[Exchange]]:
         """Its calls that have begun, and those that have not and are now no longer its own."""

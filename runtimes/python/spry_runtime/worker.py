@@ -35,7 +35,8 @@ def run_worker(
             log_error(f"loading {settings.module}.py: start: {error}", error)
             return 1
         listening.close()
-        server.sendall(encode(channel.READY, int(handler.has_routes), 0))
+        traits = channel.HAS_ROUTES * handler.has_routes | channel.ONE_AT_A_TIME * handler.one_at_a_time
+        server.sendall(encode(channel.READY, traits, 0))
         # The server reports readiness while the rest is imported here.
         from .call_loop import CallLoop
         from .invocation import Invocation
@@ -43,7 +44,13 @@ def run_worker(
 
         reserve_for(lambda: shared.held)
 
-        code = CallLoop(server, promotions, shared, Invocation(settings, handler), settings.threads).run()
+        invocation = Invocation(settings, handler)
+        if handler.one_at_a_time:
+            from .main_thread_loop import MainThreadLoop
+
+            code = MainThreadLoop(server, promotions, shared, invocation).run()
+        else:
+            code = CallLoop(server, promotions, shared, invocation, settings.threads).run()
         try:
             call_hook(handler.stop)
         except BaseException as error:  # noqa: BLE001

@@ -32,10 +32,10 @@ _BUFFERS = 512
 
 
 class WorkerPool:
-    """`first` has loaded the code; `spawn()` forks another worker that begins to. The server is told what they say
-    (`heard`), that another takes over (`succeeded`), and that one has died (`lost`)."""
+    """`first` has loaded the code; `spawn()` forks another worker that begins to, and does so at once without `first`. The server
+    is notified of what they say (`heard`), that another takes over (`succeeded`), and that one has died (`lost`)."""
 
-    def __init__(self, server: SyncServer, reactor: Reactor, first: WorkerProcess, spawn) -> None:
+    def __init__(self, server: SyncServer, reactor: Reactor, first: WorkerProcess | None, spawn) -> None:
         self._server = server
         self._reactor = reactor
         self._spawn = spawn
@@ -47,7 +47,28 @@ class WorkerPool:
         self._reloading = False
         self._closing = False
         self.exit_code = 0
+        self.on_load_failed = None  # called instead of another attempt to load the code
+        if first is None:
+            return self._start_worker()
+        first.pool = self
         self._watch(first)
+
+    @property
+    def starting(self) -> bool:
+        return self._coming is not None
+
+    def dismiss(self) -> None:
+        """Its workers end when their calls have, and have no successors."""
+        self._closing = True
+        if self._coming is not None:
+            self._end(self._coming)
+            self._coming = None
+        worker, self.current = self.current, None
+        if worker is not None:
+            worker.retiring = worker.shared.closed = True
+            self._retiring.add(worker)
+            self._server.succeeded(worker)
+            self.end_if_done(worker)
 
     def close(self, patience: float) -> None:
         """Ends them all; the current one may take so many seconds for what the Function does at its end."""
@@ -154,7 +175,7 @@ class WorkerPool:
 
     def _receive(self, worker: WorkerProcess, frame: Frame) -> None:
         if frame[0] == channel.READY:
-            self._server.has_routes = frame[1] != 0
+            self._server.has_routes = bool(frame[1] & channel.HAS_ROUTES)
             self._take_over(worker)
         elif frame[0] == channel.NOT_LOADED:
             worker.load_error = frame[4].decode()
@@ -185,21 +206,10 @@ class WorkerPool:
             self.end_if_done(worker)
 
     def relieve_stalled(self, timeout: float, seconds: float) -> None:
-        """A call that never lets go of the interpreter stops every thread of its worker. Calls that it has not
-        begun are moved to a successor, which is started early; those it has begun stay until their time is up.
-
-        It is called every so many seconds; by a clock, a container that was frozen would have stalled."""
+        """A call that never lets go of the interpreter stops every thread of its worker. Calls that it has not begun are moved to a
+        successor, which is started early. Called every so many seconds: by a clock, a frozen container would have stalled."""
         worker = self.current
-        if worker is None:
-            return
-        taken = worker.shared.frames_taken
-        waits = bool(worker.outstanding) and taken < worker.frames_sent
-        if not waits or taken != worker.stalled_at:
-            worker.stalled_at = taken if waits else None
-            worker.stalled_seconds = 0.0
-            return
-        worker.stalled_seconds += seconds
-        if worker.stalled_seconds > min(_STALL_SECONDS, timeout / 2):
+        if worker is not None and worker.stalls(seconds) > min(_STALL_SECONDS, timeout / 2):
             log("a call blocks all others of its worker process, replacing the process")
             self.retire(worker)
 
@@ -210,7 +220,7 @@ class WorkerPool:
         self._server.lost(worker, describe_exit(code))
         if worker is self._coming:
             self._load_failed(worker.load_error)
-        elif self.current is None and self._coming is None:
+        elif self.current is None and self._coming is None and not self._closing:
             self._server.metrics.replaced_workers += 1
             self._start_worker()
 
@@ -231,6 +241,8 @@ class WorkerPool:
             from .hot_reload import error_line
 
             return add_to_answers(error_line(error or "the new code ended its process"))
+        if self.on_load_failed is not None:
+            return self.on_load_failed(self)
         self._failed_loads += 1
         if self.current is None and self._failed_loads >= _LOAD_ATTEMPTS:
             log("the function's code can no longer be loaded, giving up")
@@ -247,6 +259,7 @@ class WorkerPool:
     def _start_worker(self) -> None:
         if self._coming is None:
             self._coming = self._spawn()
+            self._coming.pool = self
             self._watch(self._coming)
 
     def _take_over(self, worker: WorkerProcess) -> None:

@@ -15,6 +15,7 @@ from .reactor import READ
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .exchange import Exchange
+    from .worker_pool import WorkerPool
 
 _COUNT = struct.Struct("<Q")
 _COUNT_AT = 8
@@ -98,6 +99,8 @@ class WorkerProcess:
         """By `time.monotonic`: until then it writes its stacks."""
         self.ended = False
         self.load_error = ""
+        self.pool: WorkerPool | None = None
+        """The one that it belongs to."""
         self.stalled_at: int | None = None
         """How many frames it had read, of more, when it was first seen so; for how long is `stalled_seconds`."""
         self.stalled_seconds = 0.0
@@ -110,6 +113,17 @@ class WorkerProcess:
             os.write(self._promotions, b"p" * count)
         except OSError:
             pass  # full, so plenty are asked for; or it has just died, which the channel will tell
+
+    def stalls(self, seconds: float) -> float:
+        """For how many seconds it has begun none of the calls that it was sent; to be called every `seconds`."""
+        taken = self.shared.frames_taken
+        waits = bool(self.outstanding) and taken < self.frames_sent
+        if waits and taken == self.stalled_at:
+            self.stalled_seconds += seconds
+        else:
+            self.stalled_at = taken if waits else None
+            self.stalled_seconds = 0.0
+        return self.stalled_seconds
 
     def signal(self, number: int) -> None:
         if self._exit_code is None:

@@ -1,7 +1,7 @@
 /** Starts the Python runtime as an image does, and speaks HTTP with it, well-formed or not. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -179,6 +179,11 @@ export class PythonRuntime {
   /** Where a file of the Function is. */
   file(name: string): string {
     return path.join(this.#directory, name);
+  }
+
+  /** The names of the Function's files. */
+  files(): string[] {
+    return readdirSync(this.#directory);
   }
 
   /** Changes a file of the Function. */
