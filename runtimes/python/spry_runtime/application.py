@@ -7,6 +7,7 @@ from .handler import ASGI, WSGI, LoadError
 from .parameter_order import takes_event_first
 
 LAMBDA = "AWS Lambda"
+_PARAMETERS = (("scope", "receive", "send"), ("environ", "start_response"), ("env", "start_response"))
 _DEPTH = 4
 """How many layers of middleware are looked through."""
 _OWN_SERVER = {"aiohttp.web_app": "aiohttp", "tornado.web": "Tornado"}
@@ -32,6 +33,22 @@ def application_protocol(found, name: str) -> str | None:
             f"or `async def application(scope, receive, send): await {name}(scope, receive, send)` for ASGI, under another name than {name}"
         )
     return protocol
+
+
+def only_application(module):
+    """An object of the module and its protocol, if it is an application beyond doubt and there is no second one; else None."""
+    found = {id(value): value for name, value in vars(module).items() if not name.startswith("_") and _is_certain(value)}
+    return next(((each, _protocol_of(each, 0)) for each in found.values()), None) if len(found) == 1 else None
+
+
+def _is_certain(value) -> bool:
+    """An object of a class with the parameters that the protocols name. Only the class is looked at: `flask.current_app` raises
+    where it is asked for more than that."""
+    kind = type(value)
+    code = getattr(getattr(kind, "__call__", None), "__code__", None)
+    if code is None or issubclass(kind, type):
+        return False
+    return hasattr(kind, "wsgi_app") or code.co_varnames[1 : code.co_argcount] in _PARAMETERS
 
 
 def _protocol_of(found, depth: int) -> str | None:

@@ -6,7 +6,7 @@ import asyncio
 
 from .exchange import Exchange
 from .log import log_error
-from .reply import check_status, header_lines
+from .reply import check_status, header_lines, length_of
 from .percent import unquote
 
 _VERSION = {"version": "3.0", "spec_version": "2.3"}
@@ -69,7 +69,7 @@ class _Call:
             pairs = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in message.get("headers", ())]
             self._fields = header_lines(pairs)
             length = next((value for name, value in pairs if name.lower() == "content-length"), None)
-            self._length = _length_of(length) if length is not None else None
+            self._length = length_of(length) if length is not None else None
             self.status = status
         elif kind == "http.response.body":
             body = message.get("body", b"")
@@ -95,12 +95,6 @@ class _Call:
             await exchange.drained()
         else:
             exchange.finish()
-
-
-def _length_of(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 18:
-        raise ValueError(f"response header content-length: must be a number, not {text[:40]!r}")
-    return int(text)
 
 
 class Lifespan:

@@ -9,8 +9,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .settings import Settings
 
-_NEIGHBOURS_MODULES = ("main", "lambda_function", "func", "function.func", "app")
-"""Where the code is, by the conventions of Functions Framework, AWS Lambda and Knative's func, if there is no handler.py."""
+_NEIGHBOURS_MODULES = (
+    "main", "lambda_function", "func", "function.func", "app", "wsgi", "asgi", "application", "server", "app.main", "api.index"
+)  # fmt: skip
+"""Where the code is, by the conventions of Functions Framework, AWS Lambda, Knative's func and web servers, if there is no handler.py."""
 
 EVENT, REQUEST, ASGI, WSGI = "main(event, context)", "main()", "ASGI", "WSGI"
 
@@ -67,10 +69,7 @@ def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
 
 
 def _import_module(settings: Settings):
-    names = [settings.module]
-    if settings.module == "handler":
-        names += _NEIGHBOURS_MODULES
-    for name in names:
+    for name in _names(settings):
         try:
             return _import(name)
         except BaseException as error:  # noqa: BLE001 - also sys.exit() at import must be explained
@@ -78,6 +77,20 @@ def _import_module(settings: Settings):
                 continue
             raise LoadError(f"loading {name.replace('.', '/')}.py: {_describe(error)}") from error
     raise LoadError(f"loading {settings.module}.py: no such file in {settings.directory}")
+
+
+def _names(settings: Settings) -> list[str]:
+    """Files come before packages, such as the folder `app` next to a `wsgi.py` that makes its application."""
+    if settings.module != "handler":
+        return [settings.module]
+    names = ["handler", *_NEIGHBOURS_MODULES]
+    files = [name for name in names if os.path.exists(os.path.join(settings.directory, *name.split(".")) + ".py")]
+    if not files and os.path.exists(os.path.join(settings.directory, "manage.py")):
+        from .django_project import application_module
+
+        found = application_module(settings.directory)
+        files = [] if found is None else [found]
+    return files or names
 
 
 def _import(name: str):

@@ -6,7 +6,7 @@ import os
 import sys
 
 from . import named_handler
-from .application import LAMBDA, application_protocol, protocol_of
+from .application import LAMBDA, application_protocol, only_application, protocol_of
 from .callables import argument_count, code_of, is_asynchronous, is_coroutine, names_in, parameters, required_count, takes_any_number
 from .handler import ASGI, EVENT, REQUEST, Handler, LoadError
 from .lifecycle import find_hook, in_turn
@@ -15,7 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .settings import Settings
 
-_APPLICATIONS = ("app", "application")
+_APPLICATIONS = ("app", "application", "server")
+_FACTORIES = ("create_app", "make_app", "create_application", "get_app", "get_application", "build_app", "app_factory")
 _RUNNERS = frozenset(("run", "run_app", "serve", "run_forever"))
 """What a program calls that starts a server of its own."""
 
@@ -79,13 +80,25 @@ def _starts_application(main, module, settings: Settings) -> bool:
 
 
 def _application(module):
-    """What the module calls `app` or `application`, and its protocol."""
+    """What the module calls `app`, `application` or `server`, or the only application that it has by another name; and its protocol."""
     for name in _APPLICATIONS:
         found = getattr(module, name, None)
         if callable(found):
             protocol = application_protocol(found, name)
             if protocol is not None:
                 return found, protocol
+    return only_application(module)
+
+
+def _made_application(module):
+    """What a function makes that is called as such functions are."""
+    for name in _FACTORIES:
+        factory = getattr(module, name, None)
+        if callable(factory) and not required_count(factory) and not is_coroutine(factory):
+            made = factory()
+            protocol = application_protocol(made, f"what {name}() returns")
+            if protocol is not None:
+                return made, protocol
     return None
 
 
@@ -100,10 +113,13 @@ def _recognise_shape(module, settings: Settings) -> Handler | None:
         if callable(handler) and takes_event_first(parameters(handler)):
             return _lambda(handler, settings)
         return _of_protocol(*application, settings)
-    for name in _APPLICATIONS:
+    for name in _APPLICATIONS[:2]:
         found = getattr(module, name, None)
         if hasattr(found, "__code__"):
             return _recognise(found, settings)
+    made = _made_application(module)
+    if made is not None:
+        return _of_protocol(*made, settings)
     if callable(getattr(module, "new", None)):
         return _func_instance(module.new())
     handle = getattr(module, "handle", None)

@@ -157,6 +157,13 @@ def _from_response(value, new_api: bool) -> Reply | None:
     return reply
 
 
+def length_of(text: str) -> int:
+    """What the header `content-length` says."""
+    if not (text.isascii() and text.isdigit()) or len(text) > 18:
+        raise ValueError(f"response header content-length: must be a number, not {text[:40]!r}")
+    return int(text)
+
+
 def check_status(status: int) -> int:
     if not 200 <= status <= 999:
         raise ValueError(f"response status {status}: must be 200 to 999")

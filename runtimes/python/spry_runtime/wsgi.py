@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .reply import Reply, check_status, header_lines
+from .reply import Reply, check_status, header_lines, length_of
 from .wsgi_environ import wsgi_environ
 
 TYPE_CHECKING = False
@@ -15,19 +15,26 @@ def call_wsgi(app, head: RequestHead, content: bytes, peer: str) -> Reply:
     start = _Start()
     result = app(wsgi_environ(head, content, peer), start)
     if isinstance(result, (list, tuple)) and start.status and not start.written:
-        return Reply(start.status, start.fields, b"".join(result))
+        body = b"".join(result)
+        if start.length in (None, len(body)):
+            return Reply(start.status, start.fields, body)
     pieces = _Pieces(result, start)
     pieces.begin()
     if not start.status:
         pieces.close()
         raise RuntimeError("the WSGI application did not call start_response")
-    return Reply(start.status, start.fields, pieces=pieces)
+    reply = Reply(start.status, start.fields, pieces=pieces)
+    # Also of a HEAD request, for which the application leaves out the body. A shorter body is an aborted response.
+    reply.length = start.length
+    return reply
 
 
 class _Start:
     def __init__(self) -> None:
         self.status = 0
         self.fields = b""
+        self.length: int | None = None
+        """Of the body, if the application says it."""
         self.written: list[bytes] = []
 
     def __call__(self, status: str, headers: list, exc_info=None):
@@ -35,6 +42,7 @@ class _Start:
             raise AssertionError("start_response was called twice")
         code = check_status(int(status.split(None, 1)[0]))
         self.fields = header_lines(headers)
+        self.length = _length_in(headers)
         self.status = code
         return self.written.append
 
@@ -63,3 +71,8 @@ class _Pieces:
     def close(self) -> None:
         if hasattr(self._result, "close"):
             self._result.close()
+
+
+def _length_in(headers) -> int | None:
+    text = next((value for name, value in headers if name.lower() == "content-length"), None)
+    return None if text is None else length_of(text)

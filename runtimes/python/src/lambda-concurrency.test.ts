@@ -39,14 +39,17 @@ describe.skipIf(missingPython)("a Lambda handler", () => {
     for (let seen = 1; seen <= 20; seen++)
       expect(await runtime.json()).toMatchObject({ main: true, most: 1, seen });
     const quick = Array.from({ length: 20 }, () => runtime.json() as Promise<Report>);
-    for (const report of await Promise.all(quick)) expect(report).toMatchObject({ main: true, most: 1 });
+    for (const report of await Promise.all(quick))
+      expect(report).toMatchObject({ main: true, most: 1 });
   });
 
   test("has more workers for calls that take long", async () => {
     await using runtime = await PythonRuntime.start(handler);
     const { pid } = (await runtime.json()) as Report;
     const waiting = Array.from({ length: 4 }, () => runtime.json("/?go") as Promise<Report>);
-    await expect.poll(() => runtime.files().filter((name) => name.endsWith(".begun"))).toHaveLength(4);
+    await expect
+      .poll(() => runtime.files().filter((name) => name.endsWith(".begun")))
+      .toHaveLength(4);
     // Those that wait keep others from none of the requests.
     expect(await runtime.json()).toMatchObject({ main: true, most: 1 });
     runtime.write("go", "");
@@ -62,7 +65,9 @@ describe.skipIf(missingPython)("a Lambda handler", () => {
       { SERVER_NUMTHREADS: "50" },
     );
     const waiting = Array.from({ length: 4 }, () => runtime.json("/?go") as Promise<Report>);
-    await expect.poll(() => runtime.files().filter((name) => name.endsWith(".begun"))).toHaveLength(4);
+    await expect
+      .poll(() => runtime.files().filter((name) => name.endsWith(".begun")))
+      .toHaveLength(4);
     runtime.write("go", "");
     const reports = await Promise.all(waiting);
     expect(new Set(reports.map((report) => report.pid)).size).toBe(1);

@@ -1,7 +1,15 @@
 /** Starts the Python runtime as an image does, and speaks HTTP with it, well-formed or not. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -97,8 +105,10 @@ export class PythonRuntime {
   ): Promise<PythonRuntime> {
     const directory = mkdtempSync(path.join(tmpdir(), "spry-python-"));
     const files = typeof source === "string" ? { "handler.py": source } : source;
-    for (const [name, text] of Object.entries(files))
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(path.dirname(path.join(directory, name)), { recursive: true });
       writeFileSync(path.join(directory, name), text);
+    }
     const port = await freePort();
     const [command, ...more] = [...prefix, "python3", entry];
     const child = spawn(command, more, {

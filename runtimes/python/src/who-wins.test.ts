@@ -177,6 +177,49 @@ handler = Adapter()`,
     body: "asgi /a",
   },
   {
+    name: "what create_app makes",
+    files: {
+      "app.py": `${wsgi.replace("app = App()", "")}\ndef create_app(config=None): return App()`,
+    },
+    body: "wsgi /a",
+  },
+  {
+    name: "an application in wsgi.py, not the package that makes it",
+    files: { "wsgi.py": wsgi.replace("app =", "application =") },
+    body: "wsgi /a",
+  },
+  { name: "an application in asgi.py", files: { "asgi.py": asgi }, body: "asgi /a" },
+  {
+    name: "an application named server",
+    files: { "app.py": wsgi.replace("app =", "server =") },
+    body: "wsgi /a",
+  },
+  {
+    name: "the only application, by another name",
+    files: { "main.py": asgi.replace("app =", "api =") },
+    body: "asgi /a",
+  },
+  {
+    name: "handler, where an object can only be asked for its attributes during a request",
+    files: {
+      "main.py": `
+class Proxy:
+    def __call__(self, *args): pass
+    def __getattr__(self, name): raise RuntimeError("no request")
+current = Proxy()
+${lambda.replace("lambda_handler", "handler")}`,
+    },
+    body: "lambda /a",
+  },
+  {
+    name: "the application of Django that manage.py leads to",
+    files: {
+      "manage.py": `os.environ.setdefault("DJANGO_SETTINGS_MODULE", "mysite.settings")`,
+      "mysite/wsgi.py": wsgi.replace("app =", "application ="),
+    },
+    body: "wsgi /a",
+  },
+  {
     name: "a handler, not an app that is not one",
     files: {
       "handler.py": `

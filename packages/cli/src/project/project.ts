@@ -14,6 +14,7 @@ import { apiVersionOf, type EnvVar } from "@spry/kube";
 import { UserError } from "../user-error.ts";
 import { type EnvValue, type FoundConfig, type ProjectConfig, readConfig } from "./config.ts";
 import { namedHandler } from "./named-handler.ts";
+import { looksLikePython, pythonFileOf } from "./python-files.ts";
 import { configName } from "./schema.ts";
 import { shownPath } from "./shown-path.ts";
 import { fittingRuntime } from "./wanted-version.ts";
@@ -35,14 +36,6 @@ const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx"];
 const nodeFiles = ["handler", "index", "app"].flatMap((name) =>
   extensions.map((extension) => `${name}.${extension}`),
 );
-const pythonFiles = [
-  "handler.py",
-  "main.py",
-  "lambda_function.py",
-  "func.py",
-  "function/func.py",
-  "app.py",
-];
 
 /**
  * Reads a directory's configuration and finds its handler, as its runtime will (docs/runtime-contract.md 1.1, 1.2).
@@ -123,11 +116,11 @@ export function runtimeNamed(name: string): Runtime {
 
 function guessRuntime(root: string, handler = ""): { name: string; remark?: string } {
   const has = (name: string) => existsSync(path.join(root, name));
+  const isNode = () =>
+    [...nodeFiles, ...mainOf(root), startedBy(root) ?? ""].some((name) => name !== "" && has(name));
   const isPython =
     handler === ""
-      ? !has("package.json") &&
-        !nodeFiles.some(has) &&
-        ["requirements.txt", "pyproject.toml", ...pythonFiles].some(has)
+      ? !isNode() && looksLikePython(root, has("package.json"))
       : handler.endsWith(".py");
   return fittingRuntime(root, isPython ? "python312" : defaultRuntime, packageJson(root));
 }
@@ -138,10 +131,15 @@ function handlerIn(root: string, { language, name }: Runtime, module: unknown): 
     .map((extension) => `${String(module)}.${extension}`)
     .find((file) => existsSync(path.join(root, file)));
   if (named !== undefined) return named;
-  const candidates = isPython
-    ? pythonFiles
-    : [...nodeFiles.slice(0, extensions.length), ...mainOf(root), ...nodeFiles, "build/index.js"];
-  const found = candidates.find((file) => existsSync(path.join(root, file)));
+  const candidates = [
+    ...nodeFiles.slice(0, extensions.length),
+    ...mainOf(root),
+    ...nodeFiles,
+    "build/index.js",
+  ];
+  const found = isPython
+    ? pythonFileOf(root)
+    : candidates.find((file) => existsSync(path.join(root, file)));
   if (found) return found;
   // The output of a build script does not exist yet.
   const built = isPython ? undefined : [...mainOf(root, "any")][0];
