@@ -120,8 +120,6 @@ const table: Record<string, Room> = {
       "reflect-metadata": "@peculiar/x509 needs it and does not bring it",
       commander: "commands, options and their help",
       esbuild: "bundles the builder and the source fetcher into the single files that start fast",
-      ignore:
-        "which files of a directory .gitignore and .spryignore leave out, by the rules of Git",
       "js-yaml": "manifests and kubeconfig are YAML",
       "modern-tar": "writes and reads the archives of backups",
       npm: "installs a Function's dependencies, the same version everywhere",

@@ -9,7 +9,7 @@ import { type Connection } from "../connection.ts";
 import { type Progress } from "../progress.ts";
 import { type CompiledCode, compile, moduleNameOf, needsCompiling } from "../project/compile.ts";
 import { listSource, megabytes, type SourceEntry } from "../project/files.ts";
-import { type Project } from "../project/project.ts";
+import { hasBuildScript, type Project } from "../project/project.ts";
 import { columnsOf } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
 import {
@@ -39,8 +39,36 @@ export interface PushOptions {
   prefix: string;
 }
 
-/** Checks the code, and sends what the registry lacks. */
+/** A directory that a tool is writing to is read so often. */
+const maxTries = 5;
+
+/** Checks the code, and sends what the registry lacks. Files that vanish or change while they are read are listed again. */
 export async function pushSource(
+  project: Project,
+  connection: Connection,
+  options: PushOptions,
+): Promise<Sent> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await pushOnce(project, connection, options);
+    } catch (error) {
+      if (!hasChanged(error)) throw error;
+      if (tries === maxTries)
+        throw new UserError(
+          `the files of ${project.name} change while they are read: ${messageOf(error)}`,
+          "deploy again when the program that writes them has ended, or list them in .spryignore",
+        );
+    }
+  }
+}
+
+/** Of a file that was listed and is not there any more, or has another size. */
+function hasChanged(error: unknown): boolean {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ENOTDIR" || message.endsWith("it changed meanwhile");
+}
+
+async function pushOnce(
   project: Project,
   connection: Connection,
   { registryUrl, progress, prefix }: PushOptions,
@@ -53,7 +81,10 @@ export async function pushSource(
   const removeScratch = () => rmSync(scratch, { recursive: true, force: true });
   process.once("exit", removeScratch);
   try {
-    const { files, keptBack } = listSource(project.root);
+    const { files, keptBack, remark } = listSource(project.root, {
+      // What a build script makes is made again in the image.
+      handler: hasBuildScript(project.root) ? undefined : project.handler,
+    });
     progress.waitFor(project.name, `${prefix}sending ${files.length} files`);
     const report = (sentBytes: number, text: string) =>
       progress.report(
@@ -98,10 +129,11 @@ export async function pushSource(
       await pushing.catch(() => {});
       throw refusalOf(problems);
     }
+    if (remark !== undefined) progress.note(prefix + remark);
     if (keptBack.length > 0) {
       const more = keptBack.length > 5 ? ` and ${keptBack.length - 5} more` : "";
       progress.note(
-        `${prefix}not sent, because they may hold secrets: ${keptBack.slice(0, 5).join(", ")}${more}`,
+        `${prefix}not sent, because they may hold secrets: ${keptBack.slice(0, 5).join(", ")}${more} (\`!NAME\` in .spryignore sends one)`,
       );
     }
     const { sentBytes } = await pushing;

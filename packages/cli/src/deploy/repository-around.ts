@@ -3,8 +3,9 @@ import { statSync } from "node:fs";
 import path from "node:path";
 import { entriesBelow, repositoryFiles } from "@spry/image";
 import { copyMonorepo, GitError } from "@spry/source";
-import { copiesForLinks, listSource } from "../project/files.ts";
-import { type Project } from "../project/project.ts";
+import { listSource } from "../project/files.ts";
+import { mainOf, type Project } from "../project/project.ts";
+import { copiesForLinks } from "../project/source-links.ts";
 import { UserError } from "../user-error.ts";
 
 /** As files of the source; none for a directory that stands alone. `scratch`: for copies, until they are sent. */
@@ -20,7 +21,10 @@ export async function repositoryAround(
   const base = path.resolve(directory, path.relative(`/${found.folder}`, "/"));
   const packages = found.packages.map((each) => path.posix.join(found.root, each));
   // What is secret by its name, or ignored, stays here, as of the directory itself.
-  const listed = found.packages.map((each) => listSource(path.join(base, each)).files);
+  const listed = found.packages.map((each) => {
+    const folder = path.join(base, each);
+    return listSource(folder, { handler: mainOf(folder)[0] }).files;
+  });
   const sent = new Set(
     listed.flatMap((files, at) => files.map((file) => `${packages[at]}/${file.path}`)),
   );

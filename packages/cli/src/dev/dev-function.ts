@@ -9,11 +9,12 @@ import { type Connection } from "../connection.ts";
 import { type Target } from "../project/targets.ts";
 import { UserError } from "../user-error.ts";
 import { type AllowedHosts } from "./allowed-hosts.ts";
-import { DevRunner, type DevRunnerOptions, limitationOf } from "./dev-runner.ts";
+import { DevRunner, type DevRunnerOptions } from "./dev-runner.ts";
 import { callOnSchedule, emit, exampleEvent, startCollector } from "./events.ts";
 import { createFrontServer } from "./front-server.ts";
 import { endProcessesWithHome } from "./left-over.ts";
 import { openNeighbours } from "./neighbours.ts";
+import { limitationOf } from "./not-sent.ts";
 import { type DevOutput, type Listed } from "./output.ts";
 import { type Programs } from "./programs.ts";
 

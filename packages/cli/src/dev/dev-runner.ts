@@ -1,9 +1,10 @@
 /** Keeps a session in step with its directory: what a saved file means, and what then has to be done. */
+import { statSync } from "node:fs";
 import path from "node:path";
 import { type Runtime } from "@spry/function";
-import { messageOf, type KubeClient } from "@spry/kube";
-import { BuildError } from "@spry/image";
-import { listSource, type SourceList } from "../project/files.ts";
+import { type KubeClient } from "@spry/kube";
+import { type BuildError } from "@spry/image";
+import { listPresent, type SourceList } from "../project/files.ts";
 import { compilerProblems, formatProblem } from "../deploy/check-syntax.ts";
 import { compile, goesBeyondTypes, needsCompiling } from "../project/compile.ts";
 import { hasBuildScript, type Project } from "../project/project.ts";
@@ -13,10 +14,15 @@ import { shownPath } from "../project/shown-path.ts";
 import { UserError } from "../user-error.ts";
 import { isManifest, type Packages, providePackages, writeResolveHook } from "./dependencies.ts";
 import { environmentFor } from "./environment.ts";
-import { defaultInspectPorts } from "./inspect-ports.ts";
+import { explained, isFileError } from "./file-errors.ts";
+import { writeLoadedHook } from "./loaded-files.ts";
 import { type Neighbours } from "./neighbours.ts";
+import { notSent } from "./not-sent.ts";
+import { OwnWrites, type Verdict } from "./own-writes.ts";
+import { cacheDir } from "./places.ts";
 import { type RuntimeProgram } from "./runtime-program.ts";
 import { Session, type SessionEvents, type SessionPlan } from "./session.ts";
+import { inspectText, neededAtStart, pick, tooLateForPython, without } from "./start-variables.ts";
 import { SourceWatch } from "./watch-source.ts";
 
 export interface DevRunnerOptions {
@@ -39,6 +45,10 @@ export interface DevRunnerOptions {
 }
 
 const settleMs = 5;
+/** Nothing has changed for so long: then what changed while code was loaded is a reason to load it again. */
+const quietMs = 250;
+/** Files that vanish while they are read are read again, so often. */
+const maxTries = 5;
 
 export class DevRunner {
   readonly session: Session;
@@ -52,13 +62,26 @@ export class DevRunner {
   /** Files that changed since the last preparation. */
   readonly #changed = new Set<string>();
   #preparing: Promise<void> | undefined;
+  #tries = 0;
+  #noted = new Set<string>();
   /** What runs is made of the files. */
   #isCompiled = false;
+  readonly #ownWrites: OwnWrites;
+  #later: NodeJS.Timeout | undefined;
 
   constructor(options: DevRunnerOptions) {
     this.#options = options;
-    this.session = new Session(options.events, options.scratch);
+    const { events, report } = options;
+    this.session = new Session(
+      { ...events, onLoaded: (files, since) => this.#addLoaded(files, since) },
+      options.scratch,
+    );
     this.#compiled = new CompiledHook(options.scratch);
+    this.#ownWrites = new OwnWrites((file) =>
+      report(
+        `${file} is written by the code while it is loaded: that does not load it again. On the platform the directory is read-only`,
+      ),
+    );
   }
 
   /** Makes everything ready and loads the code. A directory that cannot be run at all is a UserError. */
@@ -69,10 +92,9 @@ export class DevRunner {
 
   async #start(): Promise<void> {
     const project = this.#options.open();
-    const source = listSource(project.root);
     this.#program = await this.#options.programOf(project.runtime);
     this.#project = project;
-    this.#watch = new SourceWatch(project.root, source, (file) => this.#onChange(file));
+    this.#watchAgain(project);
     await this.#prepare(project);
   }
 
@@ -95,7 +117,27 @@ export class DevRunner {
     this.session.fail({ summary, details, ...(wayOut !== undefined && { wayOut }) });
   }
 
+  #watchAgain({ root, handler }: Project): void {
+    this.#watch?.close();
+    this.#watch = new SourceWatch(root, {
+      handler,
+      onChange: (file) => this.#onChange(file),
+      report: this.#options.report,
+    });
+  }
+
+  /** Those of the runtime and of installed packages in the cache do not change. */
+  #addLoaded(files: readonly string[], since: number): void {
+    const places = [cacheDir(), this.#options.scratch];
+    const isFixed = (file: string) => places.some((place) => file.startsWith(place + path.sep));
+    this.#watch?.addLoaded(
+      files.filter((file) => path.isAbsolute(file) && !isFixed(file)),
+      since,
+    );
+  }
+
   async close(): Promise<void> {
+    clearTimeout(this.#later);
     this.#watch?.close();
     await this.session.close();
     if (this.#isCompiled) await (await import("esbuild")).stop();
@@ -104,12 +146,39 @@ export class DevRunner {
   #onChange(file: string): void {
     // Of several Functions it says which are concerned (`settings-watch.ts`).
     if (file === configName && this.#options.above !== undefined) return;
-    this.#options.onChange?.(file);
-    this.#changed.add(file);
     const isSettings = file === configName || file === ".env" || isManifest(file);
+    const verdict = isSettings ? "reload" : this.#judge(file);
+    if (verdict === "nothing") return;
+    if (this.#later || verdict === "later") return this.#loadLater(file);
+    this.#options.onChange?.(file);
+    this.#load(file, isSettings);
+  }
+
+  #judge(file: string): Verdict {
+    const place = path.join(this.#project?.root ?? "", file);
+    const time = statSync(place, { throwIfNoEntry: false })?.ctimeMs ?? Date.now();
+    return this.#ownWrites.judge(file, this.session.loadAt(time));
+  }
+
+  /** Once nothing changes any more. */
+  #loadLater(file: string): void {
+    this.session.hold();
+    this.#later?.refresh();
+    this.#later ??= setTimeout(() => {
+      this.#later = undefined;
+      this.#ownWrites.beginLater();
+      this.#options.onChange?.(file);
+      this.#load(configName, true);
+    }, quietMs);
+  }
+
+  #load(file: string, isSettings: boolean): void {
+    this.#changed.add(file);
     const place = path.join(this.#project?.root ?? "", file);
     const isCompiled = this.#isCompiled || goesBeyondTypes({ path: file, file: place });
-    if (isSettings || isCompiled || this.#preparing || !this.#packages) this.#prepareAgain();
+    const isInstalled = file.includes("node_modules/");
+    if (isSettings || isInstalled || isCompiled || this.#preparing || !this.#packages)
+      this.#prepareAgain();
     else void this.session.restart();
   }
 
@@ -127,8 +196,7 @@ export class DevRunner {
     try {
       await this.#start();
     } catch (error) {
-      if (!(error instanceof UserError || error instanceof BuildError)) throw error;
-      this.fail(error);
+      this.fail(explained(error));
     }
   }
 
@@ -149,7 +217,9 @@ export class DevRunner {
           "end spry dev and start it again",
         );
       this.#project = project;
-      const source = listSource(project.root);
+      if (project.handler !== before.handler) this.#watchAgain(project);
+      const source = listPresent(project.root, { handler: project.handler });
+      this.#noteNotSent(project, source);
       this.#packages = await providePackages(project, source, {
         bin: this.#programNow().bin,
         report: this.#options.report,
@@ -159,11 +229,21 @@ export class DevRunner {
       const plan = await this.#plan(project, this.#packages);
       // Something else has been saved meanwhile, and is prepared next.
       if (this.#changed.size > 0) return;
+      this.#tries = 0;
       await this.session.restart(plan);
     } catch (error) {
-      if (!(error instanceof UserError || error instanceof BuildError)) throw error;
-      if (this.#changed.size === 0) this.fail(error);
+      if (this.#changed.size > 0) return;
+      // A file that was there a moment ago.
+      if (isFileError(error) && ++this.#tries < maxTries) this.#changed.add(configName);
+      else this.fail(explained(error));
     }
+  }
+
+  #noteNotSent({ root }: Project, source: SourceList): void {
+    // What a build script makes is made again in the image.
+    const lines = notSent(hasBuildScript(root) ? { ...source, remark: undefined } : source);
+    for (const line of lines) if (!this.#noted.has(line)) this.#options.report(line);
+    this.#noted = new Set(lines);
   }
 
   #programNow(): RuntimeProgram {
@@ -204,6 +284,7 @@ export class DevRunner {
     const options = isPython ? undefined : (own["NODE_OPTIONS"] ?? "");
     const env = { ...own, ...this.#neighbours?.env(options) };
     const hooks = [
+      ...(isPython ? [] : [writeLoadedHook(scratch, "nodejs")]),
       ...(modules && !isPython ? [writeResolveHook(scratch, root, modules)] : []),
       ...(this.#isCompiled ? [this.#compiled.file] : []),
     ].flatMap((file) => ["--require", file]);
@@ -216,7 +297,12 @@ export class DevRunner {
     return {
       launch: {
         command,
-        args: [...debugging, ...hooks, script],
+        args: [
+          ...debugging,
+          ...hooks,
+          ...(isPython ? [writeLoadedHook(scratch, "python")] : []),
+          script,
+        ],
         env: { ...pick(env, neededAtStart), ...early },
       },
       root,
@@ -225,29 +311,3 @@ export class DevRunner {
     };
   }
 }
-
-function inspectText(
-  language: keyof typeof defaultInspectPorts,
-  { port = defaultInspectPorts[language], wait }: { port: number | undefined; wait: boolean },
-): string {
-  return `127.0.0.1:${port}${wait ? ",wait" : ""}`;
-}
-
-/** What an interpreter reads when it starts, and never again (docs/runtime-contract.md 1.5). */
-const neededAtStart =
-  /^(?:NODE_|UV_|SSL_|PYTHON|LD_|MALLOC_|GLIBC_TUNABLES|PATH$|HOME$|TMPDIR$|SPRY_SERVICES$)/;
-const tooLateForPython = /^(?:PYTHON(?!PATH$|UNBUFFERED$)|LD_|MALLOC_|GLIBC_TUNABLES)/;
-
-type Variables = Record<string, string>;
-const pick = (env: Variables, names: RegExp): Variables =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => names.test(name)));
-const without = (env: Variables, names: RegExp): Variables =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !names.test(name)));
-
-/** A sentence about what a directory asks for and `spry dev` does not do; undefined if there is nothing. */
-export function limitationOf({ root }: Project): string | undefined {
-  if (!hasBuildScript(root)) return undefined;
-  return `package.json has a build script, which a build of the image runs and spry dev does not: run its watch mode in ${path.basename(root)}`;
-}
-
-export const problemOf = (error: unknown): string => messageOf(error);

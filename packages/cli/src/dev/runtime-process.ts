@@ -1,9 +1,10 @@
 /** One process of the runtime, which waits for the directory and then serves it. */
 import { Agent } from "node:http";
 import { createServer } from "node:net";
-import { type Writable } from "node:stream";
+import { type Readable, type Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { signalGroup, type StartedProgram, tryProgram } from "@spry/kube";
+import { loadedDescriptor } from "./loaded-files.ts";
 import { LoadReport } from "./load-report.ts";
 
 export interface LaunchOptions {
@@ -13,6 +14,8 @@ export interface LaunchOptions {
   env: Record<string, string>;
   /** Gets the process's output as it comes. */
   onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void;
+  /** Files that the code has loaded, and when it began to be loaded (`loaded-files.ts`). */
+  onLoaded?: ((files: readonly string[], since: number) => void) | undefined;
 }
 
 /** How a process ended; `output` is what it wrote last, at most 64 KiB, `report` what `onOutput` did not get of it (`load-report.ts`). */
@@ -37,12 +40,14 @@ export class RuntimeProcess {
   #output = "";
   readonly #report: LoadReport;
   #isEnded = false;
+  /** When it got its directory. */
+  #since = 0;
   #whenIdle: (() => void) | undefined;
 
-  constructor({ command, args, env, onOutput }: LaunchOptions) {
+  constructor({ command, args, env, onOutput, onLoaded }: LaunchOptions) {
     const child = tryProgram(command, args, {
       env: { ...env, SPRY_WARM_FD: "4" },
-      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe"],
+      stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
       detached: true,
     });
     this.#report = new LoadReport(onOutput);
@@ -61,6 +66,8 @@ export class RuntimeProcess {
     };
     child.stdout?.on("data", collect("stdout"));
     child.stderr?.on("data", collect("stderr"));
+    const streams: readonly unknown[] = child.stdio;
+    this.#readLoaded(streams[loadedDescriptor] as Readable, onLoaded);
     // A process that has ended does not read.
     (child.stdio[4] as Writable).on("error", () => {});
     this.ended = new Promise((resolve) => {
@@ -87,11 +94,22 @@ export class RuntimeProcess {
     return this.#isEnded;
   }
 
+  #readLoaded(stream: Readable, onLoaded: LaunchOptions["onLoaded"]): void {
+    let rest = "";
+    stream.on("error", () => {});
+    stream.on("data", (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split("\n");
+      rest = (lines.pop() ?? "").slice(-outputLimit);
+      if (this.#since > 0) onLoaded?.(lines, this.#since);
+    });
+  }
+
   /** Becomes the directory's process. Resolves once the code is loaded, with undefined, or when the process has ended. */
   async serve(directory: string, env: Record<string, string>): Promise<Ended | undefined> {
     const child = this.#child;
     if (!child) return this.ended;
     this.port = await freePort();
+    this.#since = Date.now();
     this.#output = "";
     const message = {
       directory,

@@ -19,6 +19,7 @@ export interface SessionPlan {
 
 export interface SessionEvents {
   onOutput: LaunchOptions["onOutput"];
+  onLoaded?: LaunchOptions["onLoaded"];
   /** New code answers; milliseconds since the save. */
   onReady: (milliseconds: number) => void;
   /** `report`: what the process wrote about it, which `onOutput` did not get; undefined where none wrote anything. */
@@ -33,6 +34,8 @@ const finishInspectedMs = 1000;
 const crashLoopMs = 1000;
 /** A save can be several writes. */
 const settleMs = 3;
+/** Code that takes longer than this waits for something, and its user may save meanwhile. */
+const longLoadMs = 5000;
 
 type State =
   | { kind: "starting"; settled: Promise<void> }
@@ -56,6 +59,9 @@ export class Session {
   readonly #all = new Set<RuntimeProcess>();
   readonly #guard: ProcessGuard;
   #round = 0;
+  #loading: RuntimeProcess | undefined;
+  #loadBegan = 0;
+  #loadEnded = 0;
   /** Ends the waiting that `hold` began. */
   #release: () => void = () => {};
   #isClosed = false;
@@ -107,6 +113,12 @@ export class Session {
     }
   }
 
+  /** Which load was under way at a time, as `Date.now()`; undefined where none was. */
+  loadAt(time: number): number | undefined {
+    const isLoading = this.#loading !== undefined || time <= this.#loadEnded;
+    return isLoading && time - this.#loadBegan < longLoadMs ? this.#round : undefined;
+  }
+
   /** What a process's handler threw for a request, for its user. */
   async thrownBy(process: RuntimeProcess, requestId: string): Promise<Failure | undefined> {
     const output = await process.thrownBy(requestId);
@@ -141,7 +153,15 @@ export class Session {
     const { root, env, isInspected } = this.#plan;
     if (isInspected) await this.#retireServing();
     const next = this.#takeSpare();
+    // What it loads is old by now, and it may never be done with that.
+    void this.#loading?.stop();
+    this.#loading = next;
+    this.#loadBegan = Date.now();
     const ended = await next.serve(root, env);
+    if (this.#loading === next) {
+      this.#loading = undefined;
+      this.#loadEnded = Date.now();
+    }
     if (round !== this.#round || this.#isClosed) {
       void next.stop();
       return;
@@ -176,7 +196,8 @@ export class Session {
   }
 
   #spawn(): RuntimeProcess {
-    const child = new RuntimeProcess({ ...this.#plan.launch, onOutput: this.#events.onOutput });
+    const { onOutput, onLoaded } = this.#events;
+    const child = new RuntimeProcess({ ...this.#plan.launch, onOutput, onLoaded });
     this.#all.add(child);
     const { pid } = child;
     if (pid !== undefined) this.#guard.add(pid);

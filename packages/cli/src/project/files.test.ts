@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { copiesForLinks, listSource } from "./files.ts";
+import { listSource } from "./files.ts";
+import { copiesForLinks } from "./source-links.ts";
 
 function directory(files: Record<string, string>): string {
   const root = mkdtempSync(path.join(tmpdir(), "source-"));
@@ -112,7 +113,7 @@ test("the largest files of a directory that is too large are named", () => {
     "big.bin": "x".repeat(2000),
     "bigger.bin": "x".repeat(3000),
   });
-  expect(() => listSource(root, { files: 10, bytes: 4000, depth: 3 })).toThrow(
+  expect(() => listSource(root, { limits: { files: 10, bytes: 4000, depth: 3 } })).toThrow(
     "the directory has 3 files and 5.0 kB; a source has at most 10 files and 4.0 kB. The largest: bigger.bin (3.0 kB), big.bin (2.0 kB), handler.js (0.0 kB)",
   );
 });

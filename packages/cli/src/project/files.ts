@@ -1,30 +1,20 @@
 /** The files of a Function's directory that are its source: what `deploy` sends and `dev` watches. */
 import {
-  existsSync,
   lstatSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   realpathSync,
+  type Dirent,
+  type Stats,
 } from "node:fs";
 import path from "node:path";
-import { followLink, type SourceEntryKind } from "@spry/function";
-import ignore, { type Ignore } from "ignore";
 import { UserError } from "../user-error.ts";
+import { IgnoreRules } from "./ignore/ignore-rules.ts";
+import { keptBackAs, secretInside, virtualEnvironmentMark } from "./never-sent.ts";
+import { followLinks } from "./source-links.ts";
 
 /** What a source may have at most. */
 export const sourceLimits = { files: 10_000, bytes: 100_000_000, depth: 32 };
-
-/** Never part of a source: made elsewhere, or secret. `secret`: worth a line to the user. */
-const never: { name: RegExp; secret?: boolean }[] = [
-  { name: /^(?:node_modules|\.git|\.venv|venv|__pycache__|\.spry|\.DS_Store)$/ },
-  { name: /^\.env(?:\..*)?$/, secret: true },
-  { name: /\.(?:pem|key|p12|pfx|jks|keystore)$/i, secret: true },
-  { name: /^id_(?:rsa|dsa|ecdsa|ed25519)$/, secret: true },
-  { name: /^(?:\.kube|\.aws|\.ssh|\.netrc|kubeconfig)$/, secret: true },
-];
-/** Examples of an environment are there to be shown. */
-const harmless = /^\.env\.(?:example|sample|template)$/;
 
 /** A file or link of the source; `path` is relative, with `/`. `size` in bytes. */
 export interface SourceEntry {
@@ -34,6 +24,8 @@ export interface SourceEntry {
   size: number;
   /** May be run as a program. */
   isExecutable: boolean;
+  /** Differs when the content does. */
+  version: string;
   /** Of a link: its text, and what it leads to, relative to the directory. */
   link?: { text: string; end: string; isFolder: boolean };
 }
@@ -43,176 +35,226 @@ export interface SourceList {
   files: SourceEntry[];
   /** Directories that were looked into, relative; "" is the first. */
   folders: string[];
-  /** Secrets by their names, which stay here. Relative paths. */
+  /** Secrets by their names or first lines, which stay here. Relative paths. */
   keptBack: string[];
+  /** A sentence where a rule leaves out the handler, which is sent all the same. */
+  remark?: string | undefined;
+  /** Why it cannot be sent as it is. */
+  problem?: UserError | undefined;
 }
 
-/** Which paths a directory's `.spryignore`, or else its `.gitignore`, leaves out. The rules are Git's (gitignore(5)). */
-export class IgnoreRules {
-  readonly #root: string;
-  readonly #below = new Map<string, Ignore | undefined>();
-  /** Folder → whether it, or one above it, has rules. */
-  readonly #hasRules = new Map<string, boolean>();
-
-  constructor(root: string) {
-    this.#root = root;
-  }
-
-  /** `relative` with `/` between its parts; each folder above it is asked, the nearest one last. */
-  ignores(relative: string, isFolder: boolean): boolean {
-    if (!this.#applyTo(relative)) return false;
-    const parts = relative.split("/");
-    let result = false;
-    for (let depth = 0; depth < parts.length; depth++) {
-      const rules = this.#of(parts.slice(0, depth).join("/"));
-      const answer = rules?.test(`${parts.slice(depth).join("/")}${isFolder ? "/" : ""}`);
-      if (answer?.ignored) result = true;
-      else if (answer?.unignored) result = false;
-    }
-    return result;
-  }
-
-  /** Most directories have no rules at all, or only in a few places. */
-  #applyTo(relative: string): boolean {
-    const folder = relative.slice(0, Math.max(0, relative.lastIndexOf("/")));
-    const known = this.#hasRules.get(folder);
-    if (known !== undefined) return known;
-    const found = this.#of(folder) !== undefined || (folder !== "" && this.#applyTo(folder));
-    this.#hasRules.set(folder, found);
-    return found;
-  }
-
-  #of(folder: string): Ignore | undefined {
-    if (this.#below.has(folder)) return this.#below.get(folder);
-    const names = folder === "" && this.#has(".spryignore") ? [".spryignore"] : [".gitignore"];
-    const [file] = names.map((name) => path.join(this.#root, folder, name)).filter(isSmallFile);
-    const rules = file === undefined ? undefined : ignore().add(readFileSync(file, "utf8"));
-    this.#below.set(folder, rules);
-    return rules;
-  }
-
-  #has(name: string): boolean {
-    return existsSync(path.join(this.#root, name));
-  }
-}
-
-function isSmallFile(file: string): boolean {
-  const found = lstatSync(file, { throwIfNoEntry: false });
-  return found !== undefined && found.isFile() && found.size <= 1024 * 1024;
-}
-
-/** Whether a name is never part of a source, and whether because it may be a secret. */
-export function keptBackAs(name: string): "secret" | "other" | undefined {
-  if (harmless.test(name)) return undefined;
-  const rule = never.find((each) => each.name.test(name));
-  if (!rule) return undefined;
-  return rule.secret ? "secret" : "other";
+export interface ListOptions {
+  /** The file that is the handler: with its folder it is part of the source, whatever rules say. */
+  handler?: string | undefined;
+  limits?: typeof sourceLimits;
 }
 
 /**
- * Lists the source of a directory. Links are listed as links, and not looked into; one that cannot be carried (`followLink`), and
- * more than `sourceLimits`, is a UserError that names the files.
+ * Lists the source of a directory, to be sent. Links are listed as links, and not looked into; one that cannot be carried
+ * (`followLink`), what cannot be read, and more than `sourceLimits`, is a UserError that names the files.
  */
-export function listSource(directory: string, limits = sourceLimits): SourceList {
-  const root = realpathSync(directory);
-  const rules = new IgnoreRules(root);
-  const list: SourceList = { files: [], folders: [], keptBack: [] };
-  const links = new Map<string, string>();
-  let bytes = 0;
-
-  const visit = (folder: string, depth: number) => {
-    if (depth > limits.depth)
-      throw new UserError(`${folder} is more than ${limits.depth} folders deep`);
-    list.folders.push(folder);
-    const entries = readdirSync(path.join(root, folder), { withFileTypes: true });
-    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const relative = folder === "" ? entry.name : `${folder}/${entry.name}`;
-      const kept = keptBackAs(entry.name);
-      if (kept === "secret") list.keptBack.push(relative);
-      if (kept || rules.ignores(relative, entry.isDirectory())) continue;
-      if (entry.isDirectory()) visit(relative, depth + 1);
-      else if (entry.isFile()) add(relative, path.join(root, relative));
-      else if (entry.isSymbolicLink()) links.set(relative, readlinkSync(path.join(root, relative)));
-    }
-  };
-  const add = (relative: string, file: string) => {
-    const { size, mode } = lstatSync(file);
-    bytes += size;
-    list.files.push({ path: relative, file, size, isExecutable: (mode & 0o100) !== 0 });
-    // Counted on a little, so that the largest are among those that are named.
-    if (list.files.length > limits.files * 2) throw tooMuch(list.files, bytes, limits);
-  };
-
-  visit("", 0);
-  list.files.push(...linksOf(root, list, links));
-  if (list.files.length > limits.files || bytes > limits.bytes)
-    throw tooMuch(list.files, bytes, limits);
-  list.files.sort((a, b) => (a.path < b.path ? -1 : 1));
+export function listSource(directory: string, options: ListOptions = {}): SourceList {
+  const list = new Lister(directory, options, true).list();
+  if (list.problem) throw list.problem;
   return list;
 }
 
-function linksOf(
-  root: string,
-  { files, folders }: SourceList,
-  links: ReadonlyMap<string, string>,
-): SourceEntry[] {
-  const kinds = new Map<string, SourceEntryKind>([
-    ...files.map((file) => [file.path, "file"] as const),
-    ...folders.map((folder) => [folder, "folder"] as const),
-    ...[...links].map(([name, link]) => [name, { link }] as const),
-  ]);
-  const entryAt = (name: string) =>
-    kinds.get(name) ?? (path.posix.basename(name) === "node_modules" ? "installed" : undefined);
-  return [...links].map(([name, text]) => {
-    const end = followLink(name, entryAt);
-    const leave = "list the link in .spryignore";
-    if (end.kind === "absolute" || end.kind === "outside") {
-      const isInside = path.resolve(root, path.dirname(name), text).startsWith(root + path.sep);
-      throw isInside
-        ? new UserError(
-            `${name} is a symbolic link with an absolute path, ${text}`,
-            `make it relative, or ${leave}`,
-          )
-        : new UserError(
-            `${name} is a symbolic link out of the directory, to ${text}`,
-            `copy the file into the directory, or ${leave}`,
-          );
+/**
+ * As `listSource`, of a directory that is not sent: with `problem` in place of an error, and without a look into files. What vanishes
+ * meanwhile, or cannot be read, is left out.
+ */
+export function listPresent(directory: string, options: ListOptions = {}): SourceList {
+  try {
+    return new Lister(directory, options, false).list();
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    return { files: [], folders: [], keptBack: [], problem: error };
+  }
+}
+
+/** The version of a file, as in `SourceEntry`. */
+export const versionOf = ({ mtimeMs, size, ino }: Stats): string => `${mtimeMs} ${size} ${ino}`;
+
+/** Whether rules decide, or everything is sent, or only what is on the way to the handler. */
+type Mode = "rules" | "all" | "way";
+
+class Lister {
+  readonly #root: string;
+  readonly #rules: IgnoreRules;
+  readonly #limits: typeof sourceLimits;
+  readonly #isSent: boolean;
+  /** A handler that rules leave out, and its folder. */
+  #sentHandler: string | undefined;
+  #sentFolder: string | undefined;
+  readonly #list: SourceList = { files: [], folders: [], keptBack: [] };
+  readonly #links = new Map<string, string>();
+  #bytes = 0;
+  #isFull = false;
+
+  constructor(directory: string, { handler, limits = sourceLimits }: ListOptions, isSent: boolean) {
+    this.#root = realPath(directory);
+    this.#rules = new IgnoreRules(this.#root);
+    this.#limits = limits;
+    this.#isSent = isSent;
+    if (handler !== undefined) this.#sendHandler(handler);
+  }
+
+  list(): SourceList {
+    const list = this.#list;
+    const { files } = list;
+    this.#visit("", 0, "rules");
+    for (const result of followLinks(this.#root, list, this.#links)) {
+      if ("entry" in result) files.push(result.entry);
+      // Rules may be a repository's: they are read here, and not needed elsewhere.
+      else if (!/(?:^|\/)\.(?:spry|git)ignore$/.test(result.name)) this.#refuse(result.problem);
     }
-    if (end.kind === "circle")
-      throw new UserError(
-        `${name} is a symbolic link that leads in a circle, to ${text}`,
-        `delete it, or ${leave}`,
+    const { files: most, bytes } = this.#limits;
+    if (files.length > most || this.#bytes > bytes)
+      this.#refuse(tooMuch(files, this.#bytes, this.#limits));
+    files.sort((a, b) => (a.path < b.path ? -1 : 1));
+    return list;
+  }
+
+  #visit(folder: string, depth: number, mode: Mode): void {
+    if (depth > this.#limits.depth)
+      return this.#refuse(
+        new UserError(
+          `${folder} is more than ${this.#limits.depth} folders deep`,
+          "move what is in it, or list it in .spryignore",
+        ),
       );
-    if (end.kind === "missing")
-      throw lstatSync(path.join(root, end.path), { throwIfNoEntry: false })
-        ? new UserError(
-            `${name} is a symbolic link to ${end.path}, which is not among the files that are sent`,
-            `take ${end.path} out of .spryignore or .gitignore, or ${leave}`,
-          )
-        : new UserError(
-            `${name} is a symbolic link to a file that does not exist, ${text}`,
-            `delete it, or ${leave}`,
-          );
-    const file = path.join(root, end.path);
-    const isFolder = end.kind !== "file";
-    const isExecutable = !isFolder && (lstatSync(file).mode & 0o100) !== 0;
-    return { path: name, file, size: 0, isExecutable, link: { text, end: end.path, isFolder } };
-  });
+    const entries = this.#entriesOf(folder);
+    if (!entries) return;
+    if (folder !== "" && entries.some(({ name }) => name === virtualEnvironmentMark)) return;
+    this.#list.folders.push(folder);
+    for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      // Counted on a little, so that the largest are among those that are named.
+      this.#isFull ||= this.#list.files.length > this.#limits.files * 2;
+      if (this.#isFull) return;
+      this.#take(folder === "" ? entry.name : `${folder}/${entry.name}`, entry, depth, mode);
+    }
+  }
+
+  #take(relative: string, entry: Dirent, depth: number, mode: Mode): void {
+    const isFolder = entry.isDirectory();
+    if (this.#isKeptBack(relative, entry)) return;
+    const isIgnored = mode !== "all" && (mode === "way" || this.#rules.ignores(relative, isFolder));
+    if (isIgnored && !this.#leadsToHandler(relative)) return;
+    if (isFolder) {
+      const isAll = mode === "all" || this.#sentFolder === relative;
+      this.#visit(relative, depth + 1, isAll ? "all" : isIgnored ? "way" : "rules");
+    } else if (entry.isFile()) this.#add(relative);
+    else if (entry.isSymbolicLink()) this.#addLink(relative);
+  }
+
+  #isKeptBack(relative: string, entry: Dirent): boolean {
+    const kept = keptBackAs(relative);
+    if (!kept || kept === "always") return kept !== undefined;
+    if (this.#rules.asksFor(relative, entry.isDirectory())) return false;
+    if (kept === "secret") {
+      if (entry.isFile() && /\.pem$/i.test(relative) && this.#isSecret(relative) === false)
+        return false;
+      this.#list.keptBack.push(relative);
+    }
+    return true;
+  }
+
+  /** By its content, as `secretInside`. */
+  #isSecret(relative: string): boolean | undefined {
+    const file = path.join(this.#root, relative);
+    try {
+      return secretInside(file, lstatSync(file).size);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The handler that rules leave out, or a folder on the way to it. */
+  #leadsToHandler(relative: string): boolean {
+    const handler = this.#sentHandler;
+    return handler !== undefined && (handler === relative || handler.startsWith(`${relative}/`));
+  }
+
+  /** Sends the handler with its folder although rules leave it out. */
+  #sendHandler(handler: string): void {
+    const parts = handler.split("/");
+    const isIgnored = parts.some((_part, at) =>
+      this.#rules.ignores(parts.slice(0, at + 1).join("/"), at < parts.length - 1),
+    );
+    if (!isIgnored || !lstatSync(path.join(this.#root, handler), { throwIfNoEntry: false })) return;
+    this.#sentHandler = handler;
+    this.#sentFolder = path.posix.dirname(handler);
+    const sent = this.#sentFolder === "." ? handler : `${this.#sentFolder}/`;
+    this.#list.remark = `${sent} is sent although ${this.#rules.source} leaves it out: the handler is ${handler}`;
+  }
+
+  #entriesOf(folder: string): Dirent[] | undefined {
+    try {
+      return readdirSync(path.join(this.#root, folder), { withFileTypes: true });
+    } catch (error) {
+      this.#refuseUnreadable(folder === "" ? "the directory" : folder, error);
+      return undefined;
+    }
+  }
+
+  #add(relative: string): void {
+    const file = path.join(this.#root, relative);
+    try {
+      const found = lstatSync(file);
+      const { size, mode } = found;
+      if (this.#isSent && secretInside(file, size) && !this.#rules.asksFor(relative, false)) {
+        this.#list.keptBack.push(relative);
+        return;
+      }
+      this.#bytes += size;
+      const isExecutable = (mode & 0o100) !== 0;
+      this.#list.files.push({
+        path: relative,
+        file,
+        size,
+        isExecutable,
+        version: versionOf(found),
+      });
+    } catch (error) {
+      this.#refuseUnreadable(relative, error);
+    }
+  }
+
+  #addLink(relative: string): void {
+    try {
+      this.#links.set(relative, readlinkSync(path.join(this.#root, relative)));
+    } catch (error) {
+      this.#refuseUnreadable(relative, error);
+    }
+  }
+
+  /** A file that has vanished is not part of the source any more. */
+  #refuseUnreadable(name: string, error: unknown): void {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) throw error;
+    const isForeign = name.includes("\uFFFD");
+    if ((code === "ENOENT" || code === "ENOTDIR" || code === "EINVAL") && !isForeign) return;
+    const reason = isForeign ? "its name is not UTF-8" : readable(code);
+    const wayOut = isForeign ? "rename it" : "change its permissions, or list it in .spryignore";
+    this.#refuse(new UserError(`${name} cannot be read: ${reason}`, wayOut));
+  }
+
+  /** The first one counts. */
+  #refuse(problem: UserError): void {
+    this.#list.problem ??= problem;
+  }
 }
 
-/** Where links cannot be kept: for each one the file, or the files in the folder, that it leads to, under its name. */
-export function copiesForLinks(files: readonly SourceEntry[]): SourceEntry[] {
-  return files.flatMap(({ path: name, link }) => {
-    if (!link) return [];
-    const below = link.end === "" ? "" : `${link.end}/`;
-    return files
-      .filter((file) => !file.link && (file.path === link.end || file.path.startsWith(below)))
-      .map((file) => ({ ...file, path: copyName(name, link.end, file.path) }));
-  });
-}
+const readable = (code: string): string =>
+  code === "EACCES" || code === "EPERM" ? `permission denied (${code})` : code;
 
-const copyName = (name: string, end: string, file: string): string =>
-  end === "" ? `${name}/${file}` : `${name}${file.slice(end.length)}`;
+function realPath(directory: string): string {
+  try {
+    return realpathSync(directory);
+  } catch {
+    throw new UserError(`${directory} does not exist`, "it has been deleted or renamed");
+  }
+}
 
 function tooMuch(files: SourceEntry[], bytes: number, limits: typeof sourceLimits): UserError {
   const largest = files.toSorted((a, b) => b.size - a.size).slice(0, 3);

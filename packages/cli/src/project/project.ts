@@ -154,7 +154,8 @@ function handlerIn(root: string, { language, name }: Runtime, module: unknown): 
   );
 }
 
-function mainOf(root: string, which: "existing" | "any" = "existing"): string[] {
+/** The file that `main` of package.json names. */
+export function mainOf(root: string, which: "existing" | "any" = "existing"): string[] {
   const { main } = packageJson(root);
   if (typeof main !== "string") return [];
   const file = path.posix.normalize(main);
