@@ -9,6 +9,7 @@ const benches: Record<string, () => Promise<{ run(): Promise<void> }>> = {
   exposure: () => import("./exposure.ts"),
   "from-zero": () => import("./from-zero.ts"),
   gateway: () => import("./gateway.ts"),
+  noise: () => import("./noise.ts"),
   pods: () => import("./pods.ts"),
   runtime: () => import("./runtime.ts"),
   "runtime-dependencies": () => import("./runtime-dependencies.ts"),

@@ -5,6 +5,7 @@ import {
   systemClock,
   type Transport,
   transportOf,
+  requestTurn,
 } from "@spry/kube";
 import { Admission } from "./admission/admission.ts";
 import { type PodSecurityLevel } from "./admission/pod-security/policy.ts";
@@ -135,6 +136,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
         const headers = Object.entries(request.headers).map(
           ([key, value]) => [key, [value]] as const,
         );
+        await requestTurn(user.name);
         const { status, body } = await dispatcher.handle(new OwnRequest(request), user, headers);
         return { status, text: await textOf(body) };
       },

@@ -4,9 +4,9 @@
  */
 
 /** Characters of JSON from which on an object is large. */
-const largeLength = 128 * 1024;
-/** Several rounds of the event loop: enough for what others ask meanwhile. */
-const pauseMs = 10;
+const largeLength = 64 * 1024;
+/** The pause after a step is as long as the step was, but not longer than several rounds of the event loop, in milliseconds. */
+const longestPauseMs = 10;
 
 const waiting: (() => void)[] = [];
 let isTaken = false;
@@ -17,9 +17,10 @@ function next(): void {
     isTaken = false;
     return;
   }
+  const begin = performance.now();
   start();
   // The step begins when this returns; its end is followed by input, and only then by the timer.
-  setImmediate(() => setTimeout(next, pauseMs));
+  setImmediate(() => setTimeout(next, Math.min(performance.now() - begin, longestPauseMs)));
 }
 
 /** Resolves when it is the caller's turn: what follows until the next await of anything is its step. */

@@ -42,6 +42,8 @@ export {
   noteRequest,
 } from "./bounded-connections.ts";
 export { beginHandshakesInTurns, sliceMs } from "./handshake-turns.ts";
+export { OwnerQueue } from "./owner-queue.ts";
+export { requestTurn } from "./request-turns.ts";
 export { MultiMap } from "./multi-map.ts";
 export { bearerToken, isSameSecret } from "./bearer-token.ts";
 export { offerText } from "./shared-texts.ts";

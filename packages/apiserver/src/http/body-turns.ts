@@ -1,5 +1,5 @@
 import { type EventEmitter } from "node:events";
-import { OwnerQueue } from "./owner-queue.ts";
+import { OwnerQueue } from "@spry/kube";
 
 /** What a body may bring before it waits for its next turn. Smaller bodies never wait. */
 const stepBytes = 64 * 1024;

@@ -1,5 +1,4 @@
-import { sliceMs } from "@spry/kube";
-import { OwnerQueue } from "./owner-queue.ts";
+import { OwnerQueue, sliceMs } from "@spry/kube";
 
 /** The pause after a slice is as long as the work was, but not longer than this, in milliseconds. */
 const longestPauseMs = 50;

@@ -2,7 +2,14 @@ import { type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { type AddressInfo } from "node:net";
 import { type Duplex } from "node:stream";
-import { boundConnections, connectionLimit, type Logger, messageOf, StatusError } from "@spry/kube";
+import {
+  boundConnections,
+  connectionLimit,
+  type Logger,
+  messageOf,
+  requestTurn,
+  StatusError,
+} from "@spry/kube";
 import { type Authenticator } from "../authentication/authenticator.ts";
 import { type HeaderList } from "../authentication/impersonation.ts";
 import { type UserInfo } from "../request.ts";
@@ -135,6 +142,7 @@ async function respond(
     // No body is read before its sender is authenticated.
     user = await serving.authenticator.authenticate(incoming);
     body = await readBody(incoming, serving.bodies, user, turns);
+    await requestTurn(ownerOf(user));
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     if (!user) turns.discard(incoming, "");

@@ -1,7 +1,6 @@
 import { type ServerResponse } from "node:http";
-import { sliceMs } from "@spry/kube";
+import { OwnerQueue, sliceMs } from "@spry/kube";
 import { type ByteSource } from "./byte-source.ts";
-import { OwnerQueue } from "./owner-queue.ts";
 
 /** A client that takes nothing for so long while there is something for it is cut off. */
 const stallMs = 30_000;

@@ -1,6 +1,6 @@
 import * as http from "node:http";
 import { MemoryBudget } from "@spry/gateway";
-import { boundConnections, type Logger, messageOf } from "@spry/kube";
+import { boundConnections, type Logger, messageOf, requestTurn } from "@spry/kube";
 import { type Queue, QueueFullError, QueueUnavailableError } from "@spry/queue";
 import { bounds } from "../bounds.ts";
 import { NotAnEventError } from "../events/cloud-event.ts";
@@ -115,6 +115,7 @@ async function publishEvents(
     const limit = maxBodyBytes(request.headers);
     return await withBody(request, limit, budget, async (body) => {
       if (!body) throw new NotAnEventError(`the body has more than ${limit} bytes`, 413);
+      await requestTurn(`publisher ${request.socket.remoteAddress}`);
       const events = eventsOf(request.headers, body);
       await accept(queue(), events, traces);
       metrics.accepted(events.length);
