@@ -8,12 +8,18 @@ import {
   type Resource,
   type UnknownObject,
 } from "@spry/kube";
-import { isKymaConfig, objectsOfKymaConfig, type ReadContext } from "./kyma/config-yaml.ts";
+import {
+  isKymaConfig,
+  kymaTexts,
+  objectsOfKymaConfig,
+  type ReadContext,
+} from "./kyma/config-yaml.ts";
 import { configName } from "./project/schema.ts";
 import { spryCommand } from "./shown-command.ts";
 import { successorOf } from "./retired-versions.ts";
 import { decodeText, readText } from "./text-file.ts";
 import { UserError } from "./user-error.ts";
+import { withWrittenTexts } from "./written-texts.ts";
 
 export interface Manifest {
   object: UnknownObject & { apiVersion: string; kind: string };
@@ -75,6 +81,8 @@ function parse(file: string, context: ReadContext & { text: string }): Manifest[
   let documents: unknown[];
   try {
     documents = loadAllYaml(context.text);
+    if (documents.some(isKymaConfig))
+      documents = withWrittenTexts(documents, context.text, kymaTexts);
   } catch (error) {
     throw new UserError(`${file} is not valid YAML: ${(error as Error).message}`);
   }

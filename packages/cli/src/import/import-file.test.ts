@@ -71,3 +71,17 @@ test("stack.yml: what the cron connector calls has a schedule, other topics are 
     },
   ]);
 });
+
+test.each([
+  [
+    "func.yaml",
+    "specVersion: 0.36.0\nrun:\n  envs:\n    - name: A\n      value: 1.10\n    - { name: B, value: 00123 }\n",
+  ],
+  ["stack.yml", "functions:\n  one:\n    lang: node\n    environment: { A: 1.10, B: 00123 }\n"],
+  [
+    "config.yaml",
+    "name: a\nruntime: nodejs24\nsource: { sourceType: inline }\nenv: [{ name: A, value: 1.10 }, { name: B, value: 00123 }]\n",
+  ],
+])("%s: a number in a variable is text as it is written", (name, text) => {
+  expect(imported(name, text)[0]?.config.env).toEqual({ A: "1.10", B: "00123" });
+});

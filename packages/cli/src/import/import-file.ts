@@ -1,10 +1,18 @@
 /** Configuration of other tools as `spry.yaml`: func's `func.yaml`, OpenFaaS' `stack.yml`, the original's `config.yaml`. */
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import path from "node:path";
 import { load, YAMLException } from "js-yaml";
-import { isKymaConfig, type KymaConfig, textsOf, variablesOf } from "../kyma/config-yaml.ts";
+import {
+  isKymaConfig,
+  type KymaConfig,
+  kymaTexts,
+  textsOf,
+  variablesOf,
+} from "../kyma/config-yaml.ts";
 import { type EnvValue, type ProjectConfig } from "../project/config.ts";
+import { readText } from "../text-file.ts";
 import { UserError } from "../user-error.ts";
+import { withWrittenTexts } from "../written-texts.ts";
 
 /** One directory's configuration. */
 export interface Imported {
@@ -13,8 +21,6 @@ export interface Imported {
   /** One sentence for each setting without a counterpart. */
   remarks: string[];
 }
-
-const maxBytes = 1024 * 1024;
 
 /**
  * Several Functions of a file as one configuration, in its directory; undefined where they cannot be, because they are in different
@@ -62,7 +68,6 @@ export function importFile(file: string): Imported[] {
       `the file ${file} does not exist`,
       "name a func.yaml, a stack.yml or a config.yaml",
     );
-  if (found.size > maxBytes) throw new UserError(`${file} is larger than 1 MiB`);
   const document = parsed(file);
   const directory = path.dirname(path.resolve(file));
   if (isKymaConfig(document)) return [ofKyma(document, directory)];
@@ -79,9 +84,21 @@ type Document = Record<string, unknown>;
 const isRecord = (value: unknown): value is Document =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** What is text in those files, however it is written. */
+const texts = [
+  ...kymaTexts,
+  ["run", "envs", "*", "value"],
+  ["deploy", "labels", "*", "value"],
+  ["deploy", "annotations", "*"],
+  ["functions", "*", "environment", "*"],
+  ["functions", "*", "labels", "*"],
+  ["functions", "*", "annotations", "*"],
+];
+
 function parsed(file: string): Document {
   try {
-    const document = load(readFileSync(file, "utf8"));
+    const text = readText(file);
+    const [document] = withWrittenTexts([load(text)], text, texts);
     if (isRecord(document)) return document;
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
@@ -173,7 +190,7 @@ function ofOpenFaas(document: Document, directory: string): Imported[] {
     lang?: string;
     handler?: string;
     namespace?: string;
-    environment?: Record<string, string | number | boolean>;
+    environment?: Record<string, string>;
     secrets?: string[];
     labels?: Record<string, string>;
     annotations?: Record<string, string>;

@@ -77,6 +77,17 @@ export interface KymaApiRule {
   }[];
 }
 
+/** Where scalars are text, however they are written. */
+export const kymaTexts = [
+  ["env", "*", "name"],
+  ["env", "*", "value"],
+  ["labels", "*"],
+  ["runtimeLabels", "*"],
+  ["runtimeAnnotations", "*"],
+  ["resource", "*", "*"],
+  ["resources", "*", "*"],
+];
+
 /** Whether a document without apiVersion and kind is one. */
 export function isKymaConfig(document: unknown): document is KymaConfig {
   const { source, kind, apiVersion } = (document ?? {}) as Record<string, unknown>;

@@ -10,11 +10,25 @@ describe("spry.yaml", () => {
     const text = `name: shop\nenv:\n  N: 1\n  S: { secret: db, key: password }\nscale: { min: 0, max: 2 }\n`;
     expect(parseConfig(text)).toEqual({
       name: "shop",
-      env: { N: 1, S: { secret: "db", key: "password" } },
+      env: { N: "1", S: { secret: "db", key: "password" } },
       scale: { min: 0, max: 2 },
     });
     expect(parseConfig("# nothing\n")).toEqual({});
   });
+
+  const asWritten = ["1.10", "00123", "0644", "1234e56", "12345678901234567890", "+491234567"];
+  const more = ["1e400", "0x1F", "0o17", ".5", "1.", "-0", "True", "yes", ".inf", "2001-01-01"];
+  test.each([...asWritten, ...more, '"007"', "!!int 08"])(
+    "has the variable %s as text",
+    (value) => {
+      const expected = value.replace("!!int ", "").replaceAll('"', "");
+      const text = `env: &env\n  A: ${value} # note\nfunctions:\n  one: { env: *env }\n  two: { env: { B: ${value} } }\n`;
+      const { env, functions } = parseConfig(text);
+      expect(env).toEqual({ A: expected });
+      expect(functions?.["one"]?.env).toEqual({ A: expected });
+      expect(functions?.["two"]?.env).toEqual({ B: expected });
+    },
+  );
 
   test("has schedules, as the template of init writes them", () => {
     const cron = templates.find(({ name }) => name === "cron")!;

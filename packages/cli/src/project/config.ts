@@ -5,8 +5,16 @@ import { loadAll, YAMLException } from "js-yaml";
 import { cronProblem, type FunctionSchedule, timeZoneProblem } from "@spry/function";
 import { ofKyma } from "../import/import-file.ts";
 import { isInside } from "../inside.ts";
-import { checkKymaConfig, isKymaConfig, kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
+import {
+  checkKymaConfig,
+  isKymaConfig,
+  kymaConfigName,
+  kymaFilesOf,
+  kymaTexts,
+} from "../kyma/config-yaml.ts";
+import { readText, withoutByteOrderMark } from "../text-file.ts";
 import { UserError } from "../user-error.ts";
+import { withWrittenTexts } from "../written-texts.ts";
 import { checkValue, type ValueProblem } from "./check-value.ts";
 import { lineOf } from "./line-of.ts";
 import { shownPath } from "./shown-path.ts";
@@ -15,8 +23,6 @@ import { configName, configSchema } from "./schema.ts";
 /** A variable's value, or where it comes from. */
 export type EnvValue =
   | string
-  | number
-  | boolean
   | { secret: string; key: string; optional?: boolean }
   | { configMap: string; key: string; optional?: boolean };
 
@@ -41,6 +47,11 @@ export interface ProjectConfig {
 export interface MemberConfig extends Omit<ProjectConfig, "name" | "namespace" | "functions"> {
   directory?: string;
 }
+
+const variables = [
+  ["env", "*"],
+  ["functions", "*", "env", "*"],
+];
 
 /** Of a configuration. */
 export const maxBytes = 1024 * 1024;
@@ -68,8 +79,7 @@ export function readConfigFile(directory: string, shown = configName): ConfigFil
   const file = path.join(directory, configName);
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found) return undefined;
-  if (found.size > maxBytes) throw new UserError(`${shown} is larger than 1 MiB`);
-  const text = readFileSync(file, "utf8");
+  const text = readText(file, shown);
   return {
     config: parseConfig(text, shown),
     at: (keys) => `${placeIn(shown, text, keys)}: ${keys.join(".")}`,
@@ -96,10 +106,10 @@ export function readConfig(directory: string): FoundConfig {
 export function readKymaConfig(file: string, codeIn?: string): FoundConfig | undefined {
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found?.isFile() || found.size > maxBytes) return undefined;
-  const text = readFileSync(file, "utf8");
+  const text = withoutByteOrderMark(readFileSync(file, "utf8"));
   let value: unknown;
   try {
-    [value] = loadAll(text);
+    [value] = withWrittenTexts(loadAll(text), text, kymaTexts);
   } catch {
     return undefined;
   }
@@ -135,7 +145,7 @@ export function parseConfig(text: string, file = configName): ProjectConfig {
   let value: unknown;
   try {
     // An empty document is an empty configuration.
-    [value] = loadAll(text);
+    [value] = withWrittenTexts(loadAll(text), text, variables);
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
     const line = error.mark ? `:${error.mark.line + 1}:${error.mark.column + 1}` : "";

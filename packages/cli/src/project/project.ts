@@ -237,7 +237,7 @@ export function functionOf(
 }
 
 function envVar(name: string, value: EnvValue): EnvVar {
-  if (typeof value !== "object") return { name, value: String(value) };
+  if (typeof value !== "object") return { name, value };
   const { key, optional } = value;
   const more = optional === undefined ? {} : { optional };
   if ("secret" in value)
