@@ -40,6 +40,8 @@ function isWritten({ writableLength, writableNeedDrain }: NodeJS.WriteStream): b
 async function explain(error: unknown): Promise<void> {
   // Not needed for help.
   const { limitReached, messageOf, StatusError } = await import("@spry/kube");
+  const { systemFault } = await import("./system-fault.ts");
+  const fault = systemFault(error);
   const limit = [error, (error as Error).cause].map(limitReached).find(Boolean);
   if (error instanceof UserError) {
     printError(messageOf(error), error.wayOut);
@@ -52,6 +54,8 @@ async function explain(error: unknown): Promise<void> {
     );
   } else if (limit !== undefined) {
     printError(messageOf(error), `${limit}: \`ulimit -a\` shows the limits of a shell`);
+  } else if (fault) {
+    printError(fault.message, fault.wayOut);
   } else {
     // A bug, or a case that was not considered: everything that helps to find it.
     console.error(error);

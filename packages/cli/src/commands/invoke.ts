@@ -1,7 +1,12 @@
 import { isUtf8 } from "node:buffer";
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import {
+  type IncomingMessage,
+  request as httpRequest,
+  validateHeaderName,
+  validateHeaderValue,
+} from "node:http";
 import { pipeline } from "node:stream/promises";
 import { JsonText, stringifyJson } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
@@ -72,14 +77,24 @@ function methodOf(text: string): string {
   );
 }
 
-/** `?name=you` alone is a query of `/`. */
-const pathOf = (text: string): string => (text.startsWith("/") ? text : `/${text}`);
+/** What a browser sends: other characters encoded, no fragment. `?name=you` alone is a query of `/`. */
+export function pathOf(text: string): string {
+  const [path = "", query] =
+    text
+      .toWellFormed()
+      .split("#")[0]
+      ?.split(/\?(.*)/s) ?? [];
+  const rooted = path.startsWith("/") ? path : `/${path}`;
+  const encoded = rooted.replaceAll(/[^!-~]|["<>`{}^|\\]/gu, encodeURIComponent);
+  if (query === undefined) return encoded;
+  return `${encoded}?${query.replaceAll(/[^!-~]|["<>]/gu, encodeURIComponent).replaceAll("'", "%27")}`;
+}
 
 function readBody(data: string): Buffer {
   if (!data.startsWith("@")) return Buffer.from(data);
   const file = data.slice(1);
   try {
-    return readFileSync(file === "-" ? 0 : file);
+    return withoutMark(readFileSync(file === "-" ? 0 : file));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT")
       throw new UserError(
@@ -88,6 +103,12 @@ function readBody(data: string): Buffer {
       );
     throw new UserError(`the request body cannot be read: ${(error as Error).message}`);
   }
+}
+
+/** A byte order mark is not part of a JSON text; other bodies are sent as they are. */
+function withoutMark(body: Buffer): Buffer {
+  const isMarked = body.subarray(0, 3).equals(Buffer.from("\uFEFF"));
+  return isMarked && looksLikeJson(body.subarray(3)) ? body.subarray(3) : body;
 }
 
 /** In structured mode (CloudEvents 1.0, HTTP binding 3.2): data that is not JSON is bytes. */
@@ -130,6 +151,7 @@ function headersOf(
       throw new UserError(`${line} is not a valid header`, 'write it as "Name: value"');
     const name = line.slice(0, colon).trim().toLowerCase();
     const value = line.slice(colon + 1).trim();
+    checkHeader(name, value);
     const before = headers[name];
     headers[name] = before === undefined ? value : [before, value].flat();
   }
@@ -138,6 +160,18 @@ function headersOf(
     headers["content-length"] = String(body.length);
   }
   return headers;
+}
+
+function checkHeader(name: string, value: string): void {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  } catch {
+    throw new UserError(
+      `the header ${name} has characters that HTTP does not allow`,
+      "use letters, digits and hyphens in its name, and encode others in its value",
+    );
+  }
 }
 
 function typeOf(body: Buffer): string {

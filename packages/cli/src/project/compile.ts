@@ -7,6 +7,7 @@ import path from "node:path";
 import { type Plugin } from "esbuild";
 import { decoratorMetadata } from "./decorator-metadata.ts";
 import { type SourceEntry } from "./files.ts";
+import { readPackageJson } from "./package-json.ts";
 import { hasBuildScript, type Project } from "./project.ts";
 
 /** What stands for the handler and the files that are in it. */
@@ -109,10 +110,7 @@ export function moduleNameOf({ path: file }: CompiledCode): string | undefined {
 function usesModules(root: string, handler: string): boolean {
   if (/\.m[jt]s$/.test(handler)) return true;
   if (/\.c[jt]s$/.test(handler)) return false;
-  const manifest = path.join(root, "package.json");
-  const { type } = (existsSync(manifest) ? JSON.parse(readFileSync(manifest, "utf8")) : {}) as {
-    type?: unknown;
-  };
+  const { type } = readPackageJson(root);
   if (type === "module" || type === "commonjs") return type === "module";
   return /^\s*(?:import\s*["'{*\w]|export\s)/m.test(readFileSync(path.join(root, handler), "utf8"));
 }

@@ -1,5 +1,5 @@
 /** A directory as a Function: its name, its runtime, and where its handler is. */
-import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import {
   defaultRuntime,
@@ -14,6 +14,7 @@ import { apiVersionOf, type EnvVar } from "@spry/kube";
 import { UserError } from "../user-error.ts";
 import { type EnvValue, type FoundConfig, type ProjectConfig, readConfig } from "./config.ts";
 import { namedHandler } from "./named-handler.ts";
+import { readPackageJson } from "./package-json.ts";
 import { looksLikePython, pythonFileOf } from "./python-files.ts";
 import { configName } from "./schema.ts";
 import { shownPath } from "./shown-path.ts";
@@ -122,7 +123,7 @@ function guessRuntime(root: string, handler = ""): { name: string; remark?: stri
     handler === ""
       ? !isNode() && looksLikePython(root, has("package.json"))
       : handler.endsWith(".py");
-  return fittingRuntime(root, isPython ? "python312" : defaultRuntime, packageJson(root));
+  return fittingRuntime(root, isPython ? "python312" : defaultRuntime, readPackageJson(root));
 }
 
 function handlerIn(root: string, { language, name }: Runtime, module: unknown): string {
@@ -156,7 +157,7 @@ function handlerIn(root: string, { language, name }: Runtime, module: unknown): 
 
 /** The file that `main` of package.json names. */
 export function mainOf(root: string, which: "existing" | "any" = "existing"): string[] {
-  const { main } = packageJson(root);
+  const { main } = readPackageJson(root);
   if (typeof main !== "string") return [];
   const file = path.posix.normalize(main);
   return which === "any" || existsSync(path.join(root, file)) ? [file] : [];
@@ -164,7 +165,7 @@ export function mainOf(root: string, which: "existing" | "any" = "existing"): st
 
 /** The file that the script `start` of package.json runs: `node dist/index.js`, `tsx src/index.ts`. */
 function startedBy(root: string): string | undefined {
-  const { scripts } = packageJson(root);
+  const { scripts } = readPackageJson(root);
   const start = (scripts as Record<string, unknown> | undefined)?.["start"];
   const pattern = /^\s*(?:node|tsx|ts-node)(?:\s+-\S+)*\s+(\S+\.[cm]?[jt]s)(?:\s|$)/;
   const [, file] = pattern.exec(String(start ?? "")) ?? [];
@@ -174,22 +175,9 @@ function startedBy(root: string): string | undefined {
 
 /** Whether the image's build runs a script of package.json first. */
 export function hasBuildScript(root: string): boolean {
-  const { scripts } = packageJson(root);
+  const { scripts } = readPackageJson(root);
   const build = (scripts as Record<string, unknown> | undefined)?.["build"];
   return typeof build === "string" && build.trim() !== "";
-}
-
-function packageJson(root: string): Record<string, unknown> {
-  const file = path.join(root, "package.json");
-  if (!existsSync(file)) return {};
-  try {
-    return JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
-  } catch (error) {
-    throw new UserError(
-      `${shownPath(file)} is not valid JSON: ${(error as Error).message}`,
-      "correct it; a comma too many and a missing quotation mark are the usual causes",
-    );
-  }
 }
 
 /** A directory's name as that of a Function (RFC 1035 label). */
