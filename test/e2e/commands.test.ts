@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { endChild, freePort, hasEnded } from "@spry/test-kit";
+import { endChild, freePort, hasEnded, patience } from "@spry/test-kit";
 import { functionManifest, pause, Platform, root, run } from "../support/platform.ts";
 
 const platform = new Platform();
@@ -226,6 +226,27 @@ describe("looking", () => {
     expect(stdout).toMatch(/Node\.js 24/);
     expect(stdout).toContain("you may deploy to namespace default");
     expect(stdout).toContain("a platform is running with the data directory");
+  });
+
+  test("logs -f goes on with what an instance writes after it was restarted", async () => {
+    const source =
+      'console.log("loaded"); module.exports = { main: ({ extensions: { request } }) => request.path === "/end" ? process.exit(3) : 1 };';
+    const file = path.join(home, "ends.json");
+    writeFileSync(file, functionManifest("ends", source));
+    expect(await platform.spry(["apply", "-f", file])).toMatchObject({ code: 0 });
+    const spry = path.join(root, "packages/cli/bin/spry.mjs");
+    const args = ["--kubeconfig", platform.kubeconfig, "logs", "-f", "ends"];
+    const child = spawn(process.execPath, [spry, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    let output = "";
+    let said = "";
+    child.stdout.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    const loaded = () => output.match(/loaded/g)?.length ?? 0;
+    await expect.poll(loaded, { timeout: patience.platform }).toBe(1);
+    await platform.call("ends.default", { path: "/end" }).catch(() => undefined);
+    await expect.poll(loaded, { timeout: patience.platform }).toBe(2);
+    expect(said).toMatch(/ends-\S+ ended with code 3 and was started again\n/);
   });
 
   test("debug starts a copy whose debugger answers here, and removes it", async () => {

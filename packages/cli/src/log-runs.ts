@@ -23,3 +23,27 @@ export function endedRuns({ status }: Pod): EndedRun[] {
     return { run: last - earlier, earlier };
   });
 }
+
+/** The runs of containers whose output is shown as it comes. */
+export class FollowedRuns {
+  readonly #runs = new Map<string, number>();
+
+  /**
+   * Whether a Pod's container has begun a run that was not seen before; `after`: how the one before that ended, if it is known that one
+   * was followed.
+   */
+  begun({ metadata: { uid = "" }, status }: Pod): { after?: string } | undefined {
+    const [container] = status?.containerStatuses ?? [];
+    const { restartCount = 0, state, lastState } = container ?? {};
+    // While it waits to be restarted, what it wrote can be read.
+    if (!state?.running && !state?.terminated && !lastState?.terminated) return undefined;
+    const before = this.#runs.get(uid);
+    if (before !== undefined && before >= restartCount) return undefined;
+    this.#runs.set(uid, restartCount);
+    if (before === undefined) return {};
+    const { exitCode, reason } = lastState?.terminated ?? {};
+    const why = reason === undefined || reason === "Error" ? "" : ` (${reason})`;
+    const code = exitCode === undefined ? "" : ` with code ${exitCode}`;
+    return { after: `ended${code}${why} and was started again` };
+  }
+}

@@ -1,9 +1,9 @@
-import { type KubeClient, type Pod, resources } from "@spry/kube";
+import { type KubeClient, type KubeList, type Pod, resources, StatusError } from "@spry/kube";
 import { hasStarted, stepsOf, untilBegun } from "../build-output.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { unansweredRequests } from "../gateway-log.ts";
 import { findFunction } from "../find-function.ts";
-import { type EndedRun, endedRuns } from "../log-runs.ts";
+import { type EndedRun, endedRuns, FollowedRuns } from "../log-runs.ts";
 import { type LogFilter, shownLine } from "../log-lines.ts";
 import { withShownCommands } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
@@ -50,19 +50,52 @@ export async function logs(name: string, options: LogsOptions): Promise<void> {
       console.error(withShownCommands(silence(name, options)));
     return;
   }
-  const seen = new Set(chosen.map((pod) => pod.metadata.uid));
-  const events = client.watch(resources.pods, {
-    namespace,
-    labelSelector,
-    resourceVersion: pods.metadata.resourceVersion ?? "",
-  });
-  for await (const { type, object } of events) {
-    const started = object.status?.containerStatuses?.some(
-      ({ state }) => state?.running || state?.terminated,
-    );
-    if (type === "BOOKMARK" || !started || seen.has(object.metadata.uid)) continue;
-    seen.add(object.metadata.uid);
-    void printAll(client, object, options, printer);
+  await followRuns(client, { namespace, labelSelector }, { options, printer, pods, chosen });
+}
+
+/** Shows what further Pods write, and each further run of a container; ends only with an error. */
+async function followRuns(
+  client: KubeClient,
+  where: { namespace: string; labelSelector: string },
+  {
+    options,
+    printer,
+    pods,
+    chosen,
+  }: { options: LogsOptions; printer: Printer; pods: KubeList<Pod>; chosen: Pod[] },
+): Promise<void> {
+  const { tail: _tail, since: _since, ...whole } = options;
+  const seen = new Set(options.build ? pods.items.map(({ metadata }) => metadata.uid) : []);
+  const runs = new FollowedRuns();
+  for (const pod of chosen) runs.begun(pod);
+  let { resourceVersion } = pods.metadata;
+  const show = (pod: Pod) => {
+    const { name = "", uid } = pod.metadata;
+    // The steps of a build are followed as a whole.
+    if (options.build && seen.has(uid)) return;
+    const begun = runs.begun(pod);
+    if (!begun) return;
+    seen.add(uid);
+    if (begun.after !== undefined) console.error(`${name} ${begun.after}`);
+    void printAll(client, pod, whole, printer);
+  };
+  // A server ends a watch after some time.
+  for (;;) {
+    const events = client.watch(resources.pods, {
+      ...where,
+      resourceVersion: resourceVersion ?? "",
+    });
+    try {
+      for await (const { type, object } of events) {
+        ({ resourceVersion } = object.metadata);
+        if (type === "ADDED" || type === "MODIFIED") show(object);
+      }
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.code !== 410) throw error;
+      const { items, metadata } = await client.list(resources.pods, where);
+      ({ resourceVersion } = metadata);
+      for (const pod of items) show(pod);
+    }
   }
 }
 
