@@ -114,7 +114,7 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     expect(failed.output).toMatch(/version 2 of dice failed: handler\.ts:8: Error: the database/);
     expect(failed.output.replaceAll(/\s+/g, " ")).toContain("version 1 still serves");
     for (const wayOut of ["logs", "describe", "rollback"])
-      expect(failed.output).toContain(`npx spry ${wayOut} dice -n default`);
+      expect(failed.output).toContain(`npx spry ${wayOut} dice`);
     expect(await platform.call("dice.default")).toMatchObject({ status: 200 });
   });
 

@@ -19,6 +19,7 @@ import {
 import { assertLocal, localKubeconfig } from "./local-kubeconfig.ts";
 import { explained } from "./cluster-requests.ts";
 import { UserError } from "./user-error.ts";
+import { setUsualNamespace } from "./shown-namespace.ts";
 import { startCommand } from "./shown-command.ts";
 
 export interface GlobalOptions {
@@ -46,6 +47,7 @@ export interface Connection {
 
 export async function connect(options: GlobalOptions): Promise<Connection> {
   const config = loadConfig(options);
+  setUsualNamespace(config.namespace);
   const urlIn = (name: string): URL | undefined => {
     const { url } = (config.extensions?.[name] ?? {}) as { url?: string };
     return url ? new URL(url) : undefined;

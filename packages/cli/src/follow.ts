@@ -14,6 +14,7 @@ import { failureIn } from "./load-failure.ts";
 import { type Progress } from "./progress.ts";
 import { isToBeRetried } from "./retry-build.ts";
 import { memoryProblem } from "./short-reason.ts";
+import { inNamespace } from "./shown-namespace.ts";
 import { UserError } from "./user-error.ts";
 
 /** Of timers. */
@@ -110,7 +111,7 @@ export const stillGoing = ({
   namespace,
   name,
 }: Pick<FollowOptions, "namespace" | "name">): string =>
-  `the platform continues, and spry describe ${name} -n ${namespace} shows its state`;
+  `the platform continues, and spry describe ${name}${inNamespace(namespace)} shows its state`;
 
 /** On a terminal, with the seconds behind it. */
 const waitingFor = (prefix: string, stage: string): string =>
@@ -137,7 +138,7 @@ export function failureOf(
   // The version that fails now is the one that has served: there is none to fall back on.
   const serving = status?.revision === version ? undefined : status?.revision;
   const still = serving ? `; version ${serving} still serves` : "";
-  const target = `${name} -n ${namespace}`;
+  const target = `${name}${inNamespace(namespace)}`;
   const looks = [
     `spry logs ${type === "BuildReady" ? "--build " : ""}${target} shows more`,
     `spry describe ${target} shows its state`,

@@ -53,6 +53,29 @@ describe("in a Function's directory", () => {
     expect(await inDirectory(files, "logs -n b")).toEqual(["logs", "-n", "b", "shop"]);
   });
 
+  test.each([
+    ["delete shop", "--namespace sales"],
+    ["delete function/shop", "--namespace sales"],
+    ["logs -f shop --tail 3", "--namespace sales"],
+    ["get shop", "--namespace sales"],
+    ["env set shop A=1", "--namespace sales"],
+    ["schedule run shop nightly", "--namespace sales"],
+    ["scale shop 2", "--namespace sales"],
+    ["delete shop -n b", ""],
+    ["delete other", ""],
+    ["env list other", ""],
+    ["secrets set shop A=1", ""],
+  ])("its name means it: spry %s has %s", async (line, more) => {
+    const files = { "spry.yaml": "name: shop\nnamespace: sales\n" };
+    expect((await inDirectory(files, line)).join(" ")).toBe(`${line} ${more}`.trim());
+  });
+
+  test("names of two namespaces are refused, and a file with a mistake is not in the way", async () => {
+    const files = { "spry.yaml": "name: shop\nnamespace: sales\n" };
+    await expect(inDirectory(files, "delete shop other")).rejects.toThrow("different namespaces");
+    expect(await inDirectory({ "spry.yaml": "name: [\n" }, "logs x")).toEqual(["logs", "x"]);
+  });
+
   test("of several, one has to be named", async () => {
     const files = {
       "spry.yaml": "functions:\n  a: { directory: a }\n  b: { directory: b }\n",

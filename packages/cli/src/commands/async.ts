@@ -3,6 +3,7 @@ import { type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
 import { printable } from "../printable.ts";
 import { tableLines } from "../table.ts";
+import { inNamespace } from "../shown-namespace.ts";
 import { UserError } from "../user-error.ts";
 
 interface Call {
@@ -79,7 +80,7 @@ export async function runSchedule(
     if (!(error instanceof UserError) || !error.message.includes("has no schedule")) throw error;
     throw new UserError(
       error.message,
-      `spry get ${name} -n ${namespace} -o jsonpath='{.spec.schedules[*].name}' lists them`,
+      `spry get ${name}${inNamespace(namespace)} -o jsonpath='{.spec.schedules[*].name}' lists them`,
     );
   }
 }

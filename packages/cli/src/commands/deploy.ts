@@ -5,6 +5,7 @@ import { Progress } from "../progress.ts";
 import { projectOf, type Target, targetsOf } from "../project/targets.ts";
 import { checkedName } from "../project/checked-name.ts";
 import { shellWord } from "../shell-word.ts";
+import { inNamespace } from "../shown-namespace.ts";
 import { explainedCommands, spryCommand } from "../shown-command.ts";
 import { columnsOf, shortened } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
@@ -56,7 +57,7 @@ async function deploySingle(
   });
   if (url && !progress.isJson) console.log(url);
   if (isRunning && isNew && process.stderr.isTTY)
-    progress.note(nextSteps(directories, project.name));
+    progress.note(nextSteps(directories, `${project.name}${inNamespace(connection.namespace)}`));
 }
 
 const namedTwice = (): UserError =>

@@ -13,6 +13,7 @@ import { followUntilRunning } from "../follow.ts";
 import { type Progress } from "../progress.ts";
 import { functionOf, type Project } from "../project/project.ts";
 import { retryFailedBuild } from "../retry-build.ts";
+import { inNamespace } from "../shown-namespace.ts";
 import { UserError } from "../user-error.ts";
 import { functionNow, pushSource } from "./push-source.ts";
 
@@ -85,7 +86,7 @@ export async function deployOne(
   const url = connection.gateway && urlOf(connection.gateway, target.name, target.namespace);
   if (running) {
     progress.report({ event: "running", function: target.name, namespace: target.namespace, url });
-    progress.note(prefix + serving(target.name, now?.status?.revision, running.status?.revision));
+    progress.note(prefix + serving(target, now?.status?.revision, running.status?.revision));
   }
   return { isNew: now === undefined, isRunning: running !== undefined, url };
 }
@@ -97,11 +98,15 @@ function withModule(project: Project, module: string | undefined): Project {
 }
 
 /** Which version answers now, and how to return to the one before. */
-function serving(name: string, before: number | undefined, after: number | undefined): string {
+function serving(
+  { name, namespace }: Record<"name" | "namespace", string>,
+  before: number | undefined,
+  after: number | undefined,
+): string {
   if (after === undefined) return "";
   if (before === undefined) return `version ${after} serves`;
   if (before === after) return `version ${after} serves, as before`;
-  return `version ${after} serves; \`spry rollback ${name}\` returns to version ${before}`;
+  return `version ${after} serves; \`spry rollback ${name}${inNamespace(namespace)}\` returns to version ${before}`;
 }
 
 async function apply(
