@@ -18,6 +18,14 @@ def flask_app():
     return _app
 
 
+def load_flask() -> None:
+    """Of the dependencies, also where the code does not import it: Functions Framework's requests are Flask's."""
+    from importlib.machinery import PathFinder
+
+    if "flask" not in sys.modules and PathFinder.find_spec("flask") is not None:
+        __import__("flask")
+
+
 def in_context(function, asynchronous: bool):
     """`function` as a handler that is called inside a context of the request; None without Flask."""
     app = flask_app()

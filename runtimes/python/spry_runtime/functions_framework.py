@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from . import google_events
 from .cloud_event import MalformedCloudEvent, parse_json, read_cloud_event
 from .reply import Reply, reply_to
 
@@ -127,7 +128,7 @@ def handler_of(target: Target):
     """To be called with our request: of a target that is neither of HTTP nor of `aio`."""
     function = target.function
     if target.kind == CLOUD_EVENT:
-        return lambda request: answer_event(function, request.raw_headers, request.content)
+        return lambda request: _answer_event(function, request)
     if target.kind == TYPED:
         return lambda request: _answer_typed(function, request)
     return lambda request: _answer_background_event(function, request)
@@ -176,35 +177,34 @@ class Context:
         return f"{{{fields}}}"
 
 
-def read_event(headers: dict[str, str], body: bytes) -> CloudEvent:
+def read_event(headers: dict[str, str], body: bytes, path: str = "") -> CloudEvent:
+    """Also of a background event, or of what Pub/Sub pushes, if it has a form as a CloudEvent."""
     attributes = read_cloud_event(headers, body)
     if attributes is None:
-        raise MalformedCloudEvent("the request is not a CloudEvent")
+        if not body:
+            raise MalformedCloudEvent("the request is not a CloudEvent")
+        attributes = google_events.to_cloud_event(parse_json(body, headers), path)
     data = attributes.pop("data", None)
     return CloudEvent({"specversion": "1.0", **attributes}, data)
 
 
-def answer_event(function, headers: dict[str, str], body: bytes) -> Reply:
+def _answer_event(function, request: Request) -> Reply:
     """What the function returns means nothing, as in Google's."""
-    function(read_event(headers, body))
+    function(read_event(request.raw_headers, request.content, request.path))
     return reply_to("OK", True)
 
 
 def _answer_background_event(function, request: Request) -> Reply:
-    """`{"context": {…}, "data": …}`, the same with the context's fields next to `data`, or a
-    CloudEvent.
-    """
-    attributes = read_cloud_event(request.raw_headers, request.content)
-    if attributes is not None:
-        values = [attributes["id"], attributes.get("time", ""), attributes["type"], attributes["source"]]
-        function(attributes["data"], Context(*values))
-        return reply_to("OK", True)
-    event = parse_json(request.content, request.raw_headers)
-    context = event.get("context", event) if isinstance(event, dict) else None
-    if not isinstance(context, dict):
-        raise MalformedCloudEvent("the body is not an event: it must be an object with context and data")
-    names = ("eventId", "timestamp", "eventType", "resource")
-    function(event.get("data", ""), Context(*(context.get(name, "") for name in names)))
+    """`{"context": {…}, "data": …}`, the same with the context's fields next to `data`, what Pub/Sub pushes, or a CloudEvent."""
+    event = read_cloud_event(request.raw_headers, request.content)
+    if event is None:
+        data, context = google_events.background_fields(parse_json(request.content, request.raw_headers), request.path)
+    elif google_events.is_convertible(event):
+        data, context = google_events.to_background(event)
+    else:
+        data = event["data"]
+        context = {"eventId": event["id"], "timestamp": event.get("time", ""), "eventType": event["type"], "resource": event["source"]}
+    function(data, Context(**context))
     return reply_to("OK", True)
 
 

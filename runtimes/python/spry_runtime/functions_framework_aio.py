@@ -23,7 +23,7 @@ def application_of(target: Target):
     async def answer(request: Request) -> Response:
         if target.kind == CLOUD_EVENT:
             headers = {name.lower(): value for name, value in request.headers.items()}
-            await call(read_event(headers, await request.body()))
+            await call(read_event(headers, await request.body(), request.url.path))
             return Response("OK")
         content, status = await call(request), 200
         if isinstance(content, tuple) and len(content) == 2:

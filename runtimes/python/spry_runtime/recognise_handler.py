@@ -194,6 +194,9 @@ def _functions_framework_target(target) -> Handler:
         return Handler(application_of(target), ASGI, asynchronous=True)
     if target.kind != HTTP:
         return _taking_request(handler_of(target))
+    from .flask_app import load_flask
+
+    load_flask()
     asynchronous = is_coroutine(target.function)
     function = handling_errors(target.function, asynchronous)
     return _taking_request(_in_flask(function, asynchronous) or function)
