@@ -34,12 +34,27 @@ export function lambdaHandler(
           callback,
         );
         if (isThenable(returned)) returned.then(resolve, reject);
-        else if (returned !== undefined || handler.length < 3) resolve(returned);
+        else if (isData(returned)) resolve(returned);
       });
       return applyResult(response, result);
     },
   };
 }
+
+/**
+ * Of what a handler returns without a promise, only text and plain data are an answer: AWS ignores that, too, but some
+ * handlers rely on it. All else, such as a timer, a server or the `{ promise }` of aws-serverless-express, comes by accident, and the
+ * callback or `context` follows. How many parameters it has says nothing: wrappers have others.
+ */
+function isData(value: unknown): boolean {
+  if (typeof value === "string" || Array.isArray(value)) return true;
+  if (value === null || typeof value !== "object") return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  const isPlain = prototype === Object.prototype || prototype === null;
+  return isPlain && !Object.values(value).some((each) => isThenable(each) || isCallable(each));
+}
+
+const isCallable = (value: unknown) => typeof value === "function";
 
 function eventOf(request: FunctionRequest, settings: Settings, requestId: string) {
   const now = new Date();
