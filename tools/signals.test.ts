@@ -47,6 +47,8 @@ const rules: Rule[] = [
       "packages/image/src/builder/installer.ts":
         "part of the builder's image; looks at the number first",
       "runtimes/nodejs/src/watchdog.ts": "part of an image, which has no other room",
+      "runtimes/nodejs/src/application/main-program.ts":
+        "part of an image, which has no other room; signals its child by the object",
     },
   },
   {

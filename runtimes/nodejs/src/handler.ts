@@ -6,9 +6,9 @@ import { type FunctionResponse } from "./function-response.ts";
 export interface FunctionHandler {
   /**
    * Which body it wants: `request.body` as well, of forms with files too (`whole`) or not, only
-   * `request.rawBody`, or none but the stream.
+   * `request.rawBody`, always or of text, JSON and forms (`typed`), or none but the stream.
    */
-  body: "whole" | "parsed" | "raw" | "stream";
+  body: "whole" | "parsed" | "raw" | "typed" | "stream";
   /**
    * Calls the user's code for one request. What it returns, at once or by promise, is the answer,
    * unless the response has been ended. Throws a `RequestError` before calling anything when the
@@ -19,6 +19,8 @@ export interface FunctionHandler {
   hasRoutes?: boolean;
   /** It is served whole: it might also listen by itself, and need not. */
   isApplication?: boolean;
+  /** Of an application: what a server of its own would call. */
+  listener?: unknown;
   /** Its contract has the runtime answer browsers that ask beforehand, and let every page read the answers. */
   cors?: boolean;
   /** `websocket(socket, request)`, called for each connection when the Function exports it. */

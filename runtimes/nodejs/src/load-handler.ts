@@ -1,11 +1,15 @@
 import { basename } from "node:path";
-import { HandedServer } from "./application/handed-server.ts";
+import type { ApplicationOptions } from "./application/application-handler.ts";
+import { HandedServers } from "./application/handed-servers.ts";
+import { targetOf } from "./dialects/functions-framework.ts";
 import { eventHandler } from "./event-handler.ts";
 import { findModule } from "./find-module.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
-import { isStreaming, provideAwsLambda } from "./dialects/lambda-streaming.ts";
+import { provideAwsLambda } from "./dialects/lambda-streaming.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports, loadModule } from "./load-module.ts";
+import { asksWhetherMain, MainProgramError } from "./application/main-program.ts";
+import { findTypeScript } from "./typescript-names.ts";
 import { memberOf } from "./member-of.ts";
 import { type Publisher } from "./publisher.ts";
 import { requestHandler, webSocketsOnly } from "./request-handler.ts";
@@ -22,80 +26,118 @@ export async function loadHandler(
   const name = basename(file.path);
   let module: Exports;
   provideAwsLambda();
-  const handed = new HandedServer(settings.port);
+  const handed = new HandedServers(settings.port);
   try {
     ({ exports: module } = await loadModule(file));
   } catch (cause) {
     throw new LoadError(`loading ${name}: ${sentenceOf(cause)}`, { cause });
   }
   const websocket = functionOf(module, "websocket");
-  const exported = (await handlerOf(module, settings, publisher)) ?? (websocket && webSocketsOnly);
-  const handler = exported ?? (await listeningProgram(handed, module, settings));
-  // An application listens for itself as well where it is run without us.
-  if (exported?.isApplication) handed.release();
-  else if (exported) handed.giveBack();
-  if (handler) {
-    const start = bothOf(functionOf(module, "start"), handler.start);
-    const stop = bothOf(functionOf(module, "stop"), handler.stop);
-    return { ...handler, websocket: websocket ?? handler.websocket, start, stop };
+  const options = { settings, file: file.path };
+  const given =
+    (await namedHandler(module, name, options, publisher)) ??
+    mainHandler(module, settings, publisher);
+  const isAsked = !given && handed.forRequests !== undefined;
+  const exported =
+    given ?? (isAsked ? undefined : await exportedHandler(module, options, websocket));
+  if (exported) {
+    // The program's own server answers what the application does, and more.
+    const server = exported.isApplication ? handed.around(exported.listener) : undefined;
+    handed.release(server, !exported.isApplication);
+    const start = bothOf(functionOf(module, "start"), exported.start);
+    const stop = bothOf(functionOf(module, "stop"), exported.stop);
+    return {
+      ...exported,
+      websocket: websocket ?? exported.websocket,
+      server: server ?? exported.server,
+      start,
+      stop,
+    };
   }
-  const found = Object.keys(module).filter((key) => key !== "module.exports");
+  const nothing = nothingFound(name, settings.handlerName, namesIn(module));
+  if (!handed.first && asksWhetherMain(file.path)) throw new MainProgramError(file.path, nothing);
+  // The program starts by itself: what it exports as `start` would do so again.
+  const served = await servedProgram(handed, settings);
+  if (served) return { ...served, websocket, stop: functionOf(module, "stop") };
+  throw new LoadError(nothing);
+}
+
+/** What a program answers that `node` runs as the main one of this process: it has to listen. */
+export async function programHandler(settings: Settings): Promise<FunctionHandler> {
+  const [, file = ""] = process.argv;
+  if (/\.[mc]?ts$/.test(file)) findTypeScript();
+  const served = await servedProgram(new HandedServers(settings.port), settings);
+  if (served) return served;
   throw new LoadError(
-    `loading ${name}: it does not export a function named ${handlerName}; ` +
-      (found.length > 0 ? `its exports are ${found.join(", ")}` : "it has no exports"),
+    `loading ${basename(file)}: it does not export a handler, and started as the main program it does not listen`,
   );
 }
 
-/** A program whose server answers: one that has started it by now, or will and exports nothing. */
-async function listeningProgram(
-  handed: HandedServer,
-  module: Exports,
+async function servedProgram(
+  handed: HandedServers,
   settings: Settings,
 ): Promise<FunctionHandler | undefined> {
-  const server = await (isEmpty(module) ? handed.awaited() : handed.taken());
+  const server = handed.forRequests ?? (await handed.awaited());
+  handed.release(server, false);
   if (!server) return undefined;
   return (await import("./application/application-handler.ts")).serverHandler(server, settings);
 }
 
-/** No exports; imported, a CommonJS module without any has itself as the default one. */
-function isEmpty({ default: own, "module.exports": same, ...others }: Exports): boolean {
-  const isNone = own === undefined || (own === same && Object.keys(own as object).length === 0);
-  return isNone && Object.keys(others).length === 0;
+function nothingFound(name: string, handlerName: string, exported: readonly string[]): string {
+  const what = `loading ${name}: it does not export a function named ${handlerName}; `;
+  return (
+    what + (exported.length > 0 ? `its exports are ${exported.join(", ")}` : "it has no exports")
+  );
 }
 
-async function handlerOf(
+function namesIn(module: Exports): string[] {
+  return Object.keys(module).filter((key) => key !== "module.exports");
+}
+
+/** What a person has named: by HANDLER_FUNC_NAME, or as Google's framework has it. The platform itself names `main`. */
+async function namedHandler(
+  module: Exports,
+  name: string,
+  options: ApplicationOptions,
+  publisher: Publisher,
+): Promise<FunctionHandler | undefined> {
+  const { handlerName } = options.settings;
+  if (handlerName === "main") return targetOf((each) => exportOf(module, each), namesIn(module));
+  const found = exportOf(module, handlerName);
+  if (found === undefined) throw new LoadError(nothingFound(name, handlerName, namesIn(module)));
+  const { handlerOf } = await import("./dialects/named-handler.ts");
+  const initContext = functionOf(module, "initContext");
+  const handler = await handlerOf(found, { ...options, initContext });
+  if (handler) return handler;
+  if (typeof found !== "function")
+    throw new LoadError(nothingFound(name, handlerName, namesIn(module)));
+  return ofContract(found as UserFunction, options.settings, publisher);
+}
+
+/** The contract's own form is what nearly all have: the others' code is looked at only when it is missing. */
+function mainHandler(
   module: Exports,
   settings: Settings,
   publisher: Publisher,
-): Promise<FunctionHandler | undefined> {
-  const main = exportOf(module, settings.handlerName);
-  if (typeof main === "function") {
-    const other = await otherHandler(main as UserFunction, module, settings);
-    if (other) return other;
-    const handler = settings.isRequestHandler
-      ? requestHandler(main as UserFunction)
-      : eventHandler(main as UserFunction, settings, publisher);
-    return { ...handler, cors: true };
-  }
-  // The contract's own form is what nearly all have: the others' code is looked at only now.
-  if (settings.handlerName !== "main") return undefined;
-  return await (await import("./dialects/recognise-handler.ts")).recogniseHandler(module, settings);
+): FunctionHandler | undefined {
+  const main = settings.handlerName === "main" && functionOf(module, "main");
+  return main ? ofContract(main, settings, publisher) : undefined;
 }
 
-/** What is called otherwise may be a neighbour's: they have no `main`. */
-async function otherHandler(
-  found: UserFunction,
+function ofContract(main: UserFunction, settings: Settings, publisher: Publisher): FunctionHandler {
+  const handler = settings.isRequestHandler
+    ? requestHandler(main)
+    : eventHandler(main, settings, publisher);
+  return { ...handler, cors: true };
+}
+
+async function exportedHandler(
   module: Exports,
-  settings: Settings,
+  options: ApplicationOptions,
+  websocket: UserFunction | undefined,
 ): Promise<FunctionHandler | undefined> {
-  const { handlerName } = settings;
-  if (handlerName === "main") return undefined;
-  if (handlerName === "lambdaHandler") {
-    const { lambdaHandler } = await import("./dialects/lambda-handler.ts");
-    return lambdaHandler(found, settings, isStreaming(found));
-  }
-  const { namedHandler } = await import("./dialects/context-first.ts");
-  return await namedHandler(found, functionOf(module, "initContext"));
+  const { recogniseHandler } = await import("./dialects/recognise-handler.ts");
+  return (await recogniseHandler(module, options)) ?? (websocket && webSocketsOnly);
 }
 
 /** The Function's own, and that of its kind of handler. */

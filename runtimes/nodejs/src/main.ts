@@ -13,7 +13,8 @@ import { functionsFramework } from "./dialects/functions-framework.ts";
 import { type FunctionHandler } from "./handler.ts";
 import { leaveLastWords } from "./last-words.ts";
 import { LoadError } from "./load-error.ts";
-import { loadHandler } from "./load-handler.ts";
+import { MainProgramError, startMainProgram, takeMainProgram } from "./application/main-program.ts";
+import { loadHandler, programHandler } from "./load-handler.ts";
 import { type Invocation } from "./invoke.ts";
 import { logError } from "./log.ts";
 import { Metrics } from "./metrics.ts";
@@ -38,19 +39,22 @@ const littleCpu = 0.5;
 async function main(): Promise<void> {
   endOnSignal();
   const isWarm = process.env["SPRY_WARM_FD"] !== undefined;
-  const directory = await functionDirectory();
+  // Of a program that `node` runs when this returns: nothing is waited for until it is prepared.
+  const program = takeMainProgram();
+  const directory = program ?? (await functionDirectory());
   // Of a process that waited for its Function, since it was handed over.
   const began = monotonicMs() - (isWarm ? 0 : process.uptime() * 1000);
   const settings = readSettings(process.env);
   // Ours to write to: the Function must not find it.
   delete process.env["SPRY_READY_FD"];
-  if (settings.hotReload && (await import("node:cluster")).default.isPrimary) {
+  const isProgram = program !== undefined;
+  if (!isProgram && settings.hotReload && (await import("node:cluster")).default.isPrimary) {
     // What follows from the descriptor holds for its children too.
     process.env["FUNC_SHUTDOWN_DELAY_MS"] = String(settings.shutdownDelayMs);
     const { superviseReloads } = await import("./development/hot-reload.ts");
     return await superviseReloads(directory, () => sayReady(settings));
   }
-  const openInspector = await inspecting(settings, directory);
+  const openInspector = settings.inspect ? await inspecting(settings, directory) : undefined;
   openInspector?.();
   if (!openInspector) writeReadableStacks();
   const publisher = new Publisher(settings.publisherAddress);
@@ -66,7 +70,13 @@ async function main(): Promise<void> {
   );
   // The runtime's own frames are on top of the Function's while it loads.
   Error.stackTraceLimit = 30;
-  const handler = await loadHandler(directory, settings, publisher);
+  const handler = isProgram
+    ? await programHandler(settings)
+    : await loadHandler(directory, settings, publisher).catch((error: unknown) => {
+        if (error instanceof MainProgramError) return beMain(error, directory, settings);
+        throw error;
+      });
+  if (!handler) return;
   Error.stackTraceLimit = 10;
   await runStart(handler);
   surviveErrors();
@@ -115,8 +125,7 @@ async function functionDirectory(): Promise<string> {
 async function inspecting(
   { inspect, moduleName }: Settings,
   directory: string,
-): Promise<(() => void) | undefined> {
-  if (!inspect) return undefined;
+): Promise<() => void> {
   const { openInspector } = await import("./development/inspector.ts");
   const { findModule } = await import("./find-module.ts");
   const fileOf = () => {
@@ -128,6 +137,16 @@ async function inspecting(
     }
   };
   return () => openInspector(inspect, fileOf());
+}
+
+/** The program is started again, as the main one of another process. */
+async function beMain(
+  { file }: MainProgramError,
+  directory: string,
+  settings: Settings,
+): Promise<undefined> {
+  if (settings.hotReload) (await import("./development/reloaded.ts")).reportMainProgram(file);
+  else startMainProgram(file, directory, settings);
 }
 
 async function runStart({ start }: FunctionHandler): Promise<void> {

@@ -19,6 +19,13 @@ export function isLeftUnread({ headers }: FunctionRequest): boolean {
   return essenceOf(headers["content-type"]).startsWith("multipart/");
 }
 
+/** Of a type that is text, JSON or a form, as it is: what a program may want parsed, or read by itself. */
+export function isPlainText({ headers }: FunctionRequest): boolean {
+  const essence = essenceOf(headers["content-type"]);
+  const isText = /^text\/|[/+]json$|^application\/x-www-form-urlencoded$/.test(essence);
+  return isText && headers["content-encoding"] === undefined;
+}
+
 /** The whole body, decompressed. Fails with a `RequestError` when it is too large, also for the memory that is left. */
 export async function readBody(request: FunctionRequest, limitMb: number): Promise<Buffer> {
   checkLength(request, limitMb);

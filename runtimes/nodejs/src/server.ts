@@ -10,7 +10,15 @@ import { type Invocation, invoke } from "./invoke.ts";
 import { isTraced } from "./is-traced.ts";
 import { letFinish, lingerAfterAnswer } from "./linger.ts";
 import { logError } from "./log.ts";
-import { announce, hasBody, isLeftUnread, isTooLong, parseBody, readBody } from "./request-body.ts";
+import {
+  announce,
+  hasBody,
+  isLeftUnread,
+  isPlainText,
+  isTooLong,
+  parseBody,
+  readBody,
+} from "./request-body.ts";
 import { isFromOutside, isProbe, isScrape } from "./own-paths.ts";
 import { type InvocationSpan } from "./tracing/invocation-span.ts";
 import { type Tracing } from "./tracing/tracing.ts";
@@ -228,7 +236,9 @@ const maxNamed = 20;
 
 /** Whether the handler gets the body, and not the stream. */
 function isRead(request: FunctionRequest, { handler: { body } }: Invocation): boolean {
-  return body !== "stream" && hasBody(request) && !(body === "parsed" && isLeftUnread(request));
+  if (body === "stream" || !hasBody(request)) return false;
+  if (body === "typed") return isPlainText(request);
+  return !(body === "parsed" && isLeftUnread(request));
 }
 
 /** With its body, read as the handler wants it. */
@@ -246,7 +256,7 @@ function callFunction(
   readBody(request, invocation.settings.bodyLimitMb)
     .then((bytes) => {
       if (bytes.length > 0) request.rawBody = bytes;
-      if (body !== "raw") request.body = parseBody(bytes, request);
+      if (body === "parsed" || body === "whole") request.body = parseBody(bytes, request);
       return response.headersSent ? undefined : invoke(invocation, request, response);
     })
     .catch((error: unknown) => refuse(request, response, error));

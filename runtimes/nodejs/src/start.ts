@@ -32,5 +32,8 @@ function readBytecode(): Buffer | undefined {
   }
 }
 
-const run = script.runInThisContext() as Wrapper;
-run(exports, require, module, filename, __dirname, (url) => import(url));
+// Preloaded into a main program, it is not for the processes and threads that the program itself starts.
+if (!process.execArgv.includes(__filename) || process.env["SPRY_MAIN_PROGRAM"] !== undefined) {
+  const run = script.runInThisContext() as Wrapper;
+  run(exports, require, module, filename, __dirname, (url) => import(url));
+}

@@ -7,9 +7,11 @@ import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
 import { answered, type FunctionHandler } from "../handler.ts";
 import { type Exports } from "../load-module.ts";
+import { logError } from "../log.ts";
 import { memberOf } from "../member-of.ts";
 import { checkLength } from "../request-body.ts";
 import { type Settings } from "../settings.ts";
+import { isListener, listenerHandler } from "./listener.ts";
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
@@ -22,12 +24,19 @@ interface Application {
 }
 
 /** Under which names applications are exported, the default export aside. */
-const names = ["app", "server"];
+const names = ["app", "server", "handler"];
+
+/** What is needed to find an application's framework and serve it. */
+export interface ApplicationOptions {
+  settings: Settings;
+  /** The file with the code: a router needs the Express that it finds. */
+  file: string;
+}
 
 /** The application that a module exports; undefined when none of its exports is one. */
 export function exportedApplication(
   module: Exports,
-  settings: Settings,
+  options: ApplicationOptions,
 ): FunctionHandler | undefined {
   const own = memberOf(module, "default");
   const holders = [module, own].filter(isHolder);
@@ -37,10 +46,21 @@ export function exportedApplication(
     ...holders.flatMap((holder) => names.map((name) => memberOf(holder, name))),
   ];
   for (const candidate of candidates) {
-    const application = isHolder(candidate) ? applicationOf(candidate) : undefined;
-    if (application) return applicationHandler(application, settings);
+    const application = asApplication(candidate, options);
+    if (application) return application;
   }
   return undefined;
+}
+
+/** An application, a server or a listener; undefined for anything else. */
+export function asApplication(
+  found: unknown,
+  { settings, file }: ApplicationOptions,
+): FunctionHandler | undefined {
+  if (!isHolder(found)) return undefined;
+  const application = applicationOf(found, file);
+  if (application) return applicationHandler(application, settings);
+  return isListener(found) ? listenerHandler(found, settings) : undefined;
 }
 
 /** What a server of `node:http` answers. */
@@ -48,13 +68,13 @@ export function serverHandler(server: Server, settings: Settings): FunctionHandl
   return applicationHandler(ofServer(server), settings);
 }
 
-function applicationOf(found: Record<string, unknown>): Application | undefined {
+function applicationOf(found: Record<string, unknown>, file: string): Application | undefined {
   if (found instanceof Server) return ofServer(found);
   const has = (...members: string[]) =>
     members.every((name) => typeof memberOf(found, name) === "function");
   // Express and Connect.
   if (typeof found === "function" && has("use", "handle"))
-    return { listener: found as unknown as Listener };
+    return { listener: has("listen") ? (found as unknown as Listener) : ofRouter(found, file) };
   // Koa.
   if (has("use", "callback")) return { listener: (found["callback"] as () => Listener)() };
   // Fastify.
@@ -67,6 +87,23 @@ function applicationOf(found: Record<string, unknown>): Application | undefined 
     };
   }
   return undefined;
+}
+
+/** Routes of Express' expect its request and response, which a router alone does not provide. */
+function ofRouter(router: unknown, file: string): Listener {
+  const { createRequire } = process.getBuiltinModule("node:module");
+  try {
+    const express = createRequire(file)("express") as () => { use: (router: unknown) => Listener };
+    return express().use(router);
+  } catch {
+    // It is another package's, for the bare request and response.
+    return (request, response) =>
+      (router as (...args: unknown[]) => unknown)(request, response, (error: unknown) => {
+        if (error !== undefined && error !== null) logError("the router's last error", error);
+        response.statusCode = error === undefined || error === null ? 404 : 500;
+        response.end();
+      });
+  }
 }
 
 interface FastifyLike {
@@ -87,6 +124,7 @@ function applicationHandler(
   return {
     body: "stream",
     isApplication: true,
+    listener,
     hasRoutes: true,
     call(request, response) {
       checkLength(request, settings.bodyLimitMb);

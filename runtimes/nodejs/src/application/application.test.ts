@@ -24,6 +24,14 @@ const express = `
 
 const koa = `class Koa { use() {} callback() { return async (request, response) => { response.end("koa " + request.url); }; } }`;
 
+/** Without a `listen`, and for a request and response that an application has prepared. */
+const router = `
+  const router = (request, response, next) => router.handle(request, response, next);
+  router.use = router.route = () => {};
+  router.handle = (request, response, next) => response.end("routed " + request.url);`;
+
+const koaCallback = `(() => { const handle = new Koa().callback(); return (req, res) => handle(req, res); })()`;
+
 const fastify = `
   const { createServer } = require("node:http");
   class Fastify {
@@ -62,12 +70,61 @@ describe("an application is served that is", () => {
       `${koa} ${server} server.listen(3000); exports.app = new Koa();`,
       "koa /a",
     ],
-  ])("%s", async (_, code, body) => {
-    const { url } = await startFunction(code);
-    const answer = await send(`${url}/a`);
-    expect(answer.status).toBe(200);
-    expect(answer.body).toEqual(typeof body === "string" ? body : expect.stringMatching(body));
-  });
+    [
+      "exported, next to a server that asks for PORT",
+      `${koa} ${server} server.listen(process.env.PORT || 3000); exports.app = new Koa();`,
+      "mine /a",
+    ],
+    [
+      "exported, next to a server for 8080",
+      `${koa} ${server} server.listen({ port: "8080" }); exports.app = new Koa();`,
+      "mine /a",
+    ],
+    [
+      "a server that asks for PORT, next to a handler, as Astro's adapter has it",
+      `${server} server.listen(process.env.PORT ?? 4321); exports.handler = async (...all) => {}; exports.options = {};`,
+      "mine /a",
+    ],
+    [
+      "a server that listens later, of a program that exports something",
+      `${server} exports.config = {}; exports.start = () => { throw new Error("again"); }; setTimeout(() => server.listen(3000), 100);`,
+      "mine /a",
+    ],
+    [
+      "the server for requests, of several",
+      `${server} require("node:http").createServer().listen(0); server.listen(8080);`,
+      "mine /a",
+    ],
+    ["Express' router", `${express} ${router} exports.default = router;`, "routed /a"],
+    ["Koa's callback, the module", `${koa} module.exports = ${koaCallback};`, "koa /a"],
+    ["Koa's callback, as the handler", `${koa} exports.handler = ${koaCallback};`, "koa /a"],
+    ["a listener", `export default (req, res) => res.end("mine " + req.url);`, "mine /a"],
+    [
+      "a listener called handler",
+      `exports.handler = async function (request, response, next) { response.end("mine " + request.url); };`,
+      "mine /a",
+    ],
+    [
+      "middleware that has nothing for it",
+      `module.exports = (req, res, next) => next();`,
+      "Not Found",
+      404,
+    ],
+    [
+      "middleware that fails",
+      `module.exports = (req, res, next) => next(new Error("secret"));`,
+      "Internal server error",
+      500,
+    ],
+  ] as [name: string, code: string, body: string | RegExp, status?: number][])(
+    "%s",
+    async (_, code, body, status = 200) => {
+      const { url } = await startFunction(code);
+      const answer = await send(`${url}/a`);
+      expect(answer.status).toBe(status);
+      expect(answer.body).toEqual(typeof body === "string" ? body : expect.stringMatching(body));
+    },
+  );
 });
 
 test("its body is unread, and of any size that it takes itself", async () => {
@@ -123,6 +180,55 @@ test("a server next to a handler listens at the port that it specifies", async (
   const { body: port } = await send(url);
   expect(port).not.toBe(new URL(url).port);
   expect((await send(`http://127.0.0.1:${port}/b`)).body).toBe("mine /b");
+});
+
+describe("a listener gets", () => {
+  const json = { "content-type": "application/json", cookie: "a=1; b=%20" };
+  test.each([
+    [
+      "what Vercel adds",
+      `export default (req, res) => res.status(201).json([req.query.x, req.body, req.cookies]);`,
+      '["1",{"a":1},{"a":"1","b":" "}]',
+      201,
+    ],
+    [
+      "its body as a stream, too",
+      `export default async (req, res) => { let text = ""; for await (const chunk of req) text += chunk; res.send(text + req.body.a); };`,
+      '{"a":1}1',
+      200,
+    ],
+    [
+      "members that can be set",
+      `export default (req, res) => { req.query = 1; req.body = 2; req.cookies = 3; res.json([req.query, req.body, req.cookies]); };`,
+      "[1,2,3]",
+      200,
+    ],
+  ])("%s", async (_, code, body, status) => {
+    const { url } = await startFunction(code);
+    const answer = await send(`${url}/?x=1`, { method: "POST", headers: json, body: '{"a":1}' });
+    expect({ status: answer.status, body: answer.body }).toEqual({ status, body });
+  });
+
+  test("400 for a body that is asked for and not valid", async () => {
+    const { url } = await startFunction(`export default (req, res) => res.json(req.body);`);
+    const answer = await send(url, { method: "POST", headers: json, body: "{" });
+    expect(answer).toMatchObject({ status: 400, body: expect.stringContaining("not valid JSON") });
+  });
+
+  test("bodies of other types as a stream that is still being sent", async () => {
+    const { url } = await startFunction(
+      `export default (req, res) => { let size = 0; req.on("data", (chunk) => (size += chunk.length)).on("end", () => res.end(String(size))); };`,
+    );
+    expect((await send(url, { method: "POST", body: "x".repeat(100_000) })).body).toBe("100000");
+  });
+});
+
+test("a server for the Function's port, next to a handler, is not opened", async () => {
+  const { url, stderr } = await startFunction(
+    `${server} server.listen(8080); exports.main = () => "main";`,
+  );
+  expect((await send(url)).body).toBe("main");
+  expect(stderr()).toContain("a server that asks for the Function's port is not opened");
 });
 
 test("a program that neither exports nor listens fails with a message when it has nothing left to do", async () => {

@@ -24,6 +24,12 @@ describe("hot reload", () => {
       file: "handler.ts",
       code: (text: string) => `export const main = (): string => "${text}";`,
     },
+    {
+      name: "a main program",
+      file: "handler.js",
+      code: (text: string) =>
+        `if (require.main === module) require("http").createServer((request, response) => response.end("${text}")).listen(3000);`,
+    },
   ];
   test.each(forms)("serves new code of $name when it is saved", async ({ file, code }) => {
     const { url, directory } = await startFunction({ [file]: code("first") }, env);

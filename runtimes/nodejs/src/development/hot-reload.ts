@@ -5,10 +5,17 @@
  */
 import cluster, { type Worker } from "node:cluster";
 import { watch } from "node:fs";
+import { mainProgramArguments } from "../application/main-program.ts";
 import { takeSignals } from "../shutdown.ts";
 
 /** What the processes say to each other. */
-export type Message = "ready" | "retire" | "retired" | "current" | { failed: string };
+export type Message =
+  | "ready"
+  | "retire"
+  | "retired"
+  | "current"
+  | { failed: string }
+  | { main: string };
 
 const settleMs = 60;
 
@@ -21,11 +28,10 @@ export async function superviseReloads(directory: string, ready: () => void): Pr
     isStopping = true;
     current?.process.kill(signal);
   });
-  const first = cluster.fork();
-  current = first;
-  if ((await outcome(first)) !== undefined) process.exit(1);
+  const { child: first, failure } = await load(directory, (child) => (current = child));
+  if (failure !== undefined) process.exit(1);
   keep(first);
-  onChange(directory, reload);
+  onChange(directory, () => reload(directory));
   ready();
 }
 
@@ -33,10 +39,9 @@ let current: Worker | undefined;
 let isStopping = false;
 
 /** One at a time; changes meanwhile are left to the next reload. */
-async function reload(): Promise<void> {
+async function reload(directory: string): Promise<void> {
   const begin = Date.now();
-  const next = cluster.fork();
-  const failure = await outcome(next);
+  const { child: next, failure } = await load(directory);
   if (isStopping) return void next.process.kill("SIGKILL");
   if (failure !== undefined) {
     process.stderr.write("the new code cannot be loaded; the previous version keeps serving\n");
@@ -50,18 +55,49 @@ async function reload(): Promise<void> {
   process.stderr.write(`reloaded in ${Date.now() - begin} ms\n`);
 }
 
-/** Undefined when it serves, else why not: the first line that it said. */
-async function outcome(child: Worker): Promise<string | undefined> {
+/** A child with the code as it is now: one in which it is the main program, where it has to be. */
+async function load(
+  directory: string,
+  onFork: (child: Worker) => void = () => {},
+): Promise<{ child: Worker; failure: string | undefined }> {
+  const child = fork(onFork);
+  const result = await outcome(child);
+  if (typeof result !== "object") return { child, failure: result };
+  const { execArgv, args } = mainProgramArguments(result.main);
+  const [exec, ...others] = args;
+  cluster.setupPrimary({ exec: exec ?? "", args: others, execArgv });
+  const program = fork(onFork, { SPRY_MAIN_PROGRAM: directory });
+  cluster.setupPrimary(asRuntime);
+  const failure = await outcome(program);
+  return { child: program, failure: typeof failure === "object" ? failure.main : failure };
+}
+
+/** What is forked otherwise. */
+const asRuntime = {
+  exec: process.argv[1] ?? "",
+  args: process.argv.slice(2),
+  execArgv: process.execArgv,
+};
+
+function fork(onFork: (child: Worker) => void, env: NodeJS.ProcessEnv = {}): Worker {
+  const child = cluster.fork(env);
+  onFork(child);
+  return child;
+}
+
+/** Undefined when it serves, else why not: the first line that it said, or that it is to be the main program. */
+async function outcome(child: Worker): Promise<string | { main: string } | undefined> {
   let log = "";
   child.process.stderr?.on("data", (chunk: Buffer) => {
     if (log.length < 1000) log += chunk.toString();
     process.stderr.write(chunk);
   });
-  const isReady = await new Promise<boolean>((resolve) => {
-    child.on("message", (message) => message === "ready" && resolve(true));
-    child.process.once("close", () => resolve(false));
+  const said = await new Promise<Message | undefined>((resolve) => {
+    child.on("message", (message: Message) => resolve(message));
+    child.process.once("close", () => resolve(undefined));
   });
-  return isReady ? undefined : (log.split("\n")[0] ?? "");
+  if (typeof said === "object" && "main" in said) return said;
+  return said === "ready" ? undefined : (log.split("\n")[0] ?? "");
 }
 
 /** From now on its end is the Function's. */

@@ -11,9 +11,15 @@ export function serveReloaded(server: FunctionServer, onCurrent: () => void): vo
   process.on("message", (message: Message) => {
     if (message === "current") onCurrent();
     else if (message === "retire") retire(server);
-    else if (typeof message === "object") failure = message.failed.replace(/[^\x20-\x7e]/g, "?");
+    else if (typeof message === "object" && "failed" in message)
+      failure = message.failed.replace(/[^\x20-\x7e]/g, "?");
   });
   tell("ready");
+}
+
+/** The program in that file is to be started as the main one, by who has started this process; this one ends. */
+export function reportMainProgram(file: string): void {
+  cluster.worker?.send({ main: file } satisfies Message, () => process.exit(0));
 }
 
 /** What is under way is finished; nothing new comes in, also on connections that are open. */

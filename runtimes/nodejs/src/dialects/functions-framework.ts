@@ -3,7 +3,6 @@ import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
 import { LoadError } from "../load-error.ts";
-import { type Exports } from "../load-module.ts";
 import { RequestError } from "../request-error.ts";
 import { requestHandler } from "../request-handler.ts";
 
@@ -30,20 +29,29 @@ const signatures: Record<string, (handler: UserFunction) => FunctionHandler> = {
 
 /**
  * The function that FUNCTION_TARGET names, registered or exported (then FUNCTION_SIGNATURE_TYPE says
- * how it is called, `http` if it is silent); without FUNCTION_TARGET the one that was registered last.
+ * how it is called, `http` if it is silent); without FUNCTION_TARGET the one that was registered last. Throws a LoadError
+ * when the name means nothing; `exported` are the names of what the code exports.
  */
-export function targetOf(module: Exports): FunctionHandler | undefined {
+export function targetOf(
+  exportOf: (name: string) => unknown,
+  exported: readonly string[],
+): FunctionHandler | undefined {
   const { FUNCTION_TARGET: target, FUNCTION_SIGNATURE_TYPE: signature = "http" } = process.env;
-  if (target === undefined) return [...registered.values()].at(-1);
-  const found = module[target];
-  if (registered.has(target)) return registered.get(target);
-  if (registered.size > 0 && typeof found !== "function")
-    throw new LoadError(
-      `loading the Function: FUNCTION_TARGET names ${target}, which does not exist; ` +
-        `registered functions are ${[...registered.keys()].join(", ")}`,
-    );
-  if (typeof found !== "function") return undefined;
-  return (signatures[signature] ?? httpHandler)(found as UserFunction);
+  if (!target) return [...registered.values()].at(-1);
+  const handler = registered.get(target);
+  if (handler) return handler;
+  const found = exportOf(target);
+  if (typeof found === "function")
+    return (signatures[signature] ?? httpHandler)(found as UserFunction);
+  const names = (title: string, all: Iterable<string>) => `${title} are ${[...all].join(", ")}`;
+  const known = [
+    ...(registered.size > 0 ? [names("registered functions", registered.keys())] : []),
+    ...(exported.length > 0 ? [names("exports", exported)] : []),
+  ];
+  throw new LoadError(
+    `loading the Function: FUNCTION_TARGET names ${target}, which does not exist; ` +
+      (known.join("; ") || "the code neither registers nor exports a function"),
+  );
 }
 
 /**

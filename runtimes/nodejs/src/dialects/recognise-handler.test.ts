@@ -125,6 +125,41 @@ const rows: Row[] = [
     headers: { "ce-type": "answer", "ce-source": "/fn", "ce-specversion": "1.0" },
   },
   {
+    name: "an application that HANDLER_FUNC_NAME names",
+    code: `exports.main = () => "main"; exports.run = { use() {}, callback: () => (request, response) => response.end("run") };`,
+    env: { HANDLER_FUNC_NAME: "run" },
+    body: "run",
+  },
+  {
+    name: "a fetch that HANDLER_FUNC_NAME names",
+    code: `exports.main = () => "main"; exports.run = { fetch: () => new Response("run") };`,
+    env: { HANDLER_FUNC_NAME: "run" },
+    body: "run",
+  },
+  {
+    name: "a listener that HANDLER_FUNC_NAME names",
+    code: `exports.main = () => "main"; exports.run = (req, res) => { res.end("run"); };`,
+    env: { HANDLER_FUNC_NAME: "run" },
+    body: "run",
+  },
+  {
+    name: "what FUNCTION_TARGET names, before main",
+    code: `exports.main = () => "main"; exports.run = (req, res) => { res.send("run"); };`,
+    env: { FUNCTION_TARGET: "run" },
+    body: "run",
+  },
+  {
+    name: "what is registered with Google's framework, before main and an application",
+    code: `exports.main = () => "main"; exports.app = { use() {}, callback() {} };
+      require("@google-cloud/functions-framework").http("run", (req, res) => { res.send("run"); });`,
+    body: "run",
+  },
+  {
+    name: "a Lambda handler, before the application that it adapts",
+    code: `exports.app = { use() {}, callback: () => (request, response) => response.end("app") }; exports.handler = async (event) => "lambda";`,
+    body: "lambda",
+  },
+  {
     name: "main before all others",
     code: `exports.handler = exports.handle = exports.fetch = () => "other"; exports.main = () => "main";`,
     body: "main",

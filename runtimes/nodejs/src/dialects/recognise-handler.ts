@@ -2,36 +2,37 @@
  * The handlers of other systems, recognised by the name they are exported under when there is no
  * `main`: first the one that we recommend, then those of the neighbours.
  */
+import {
+  type ApplicationOptions,
+  asApplication,
+  exportedApplication,
+} from "../application/application-handler.ts";
 import { fissionHandler, nuclioHandler } from "./context-first.ts";
-import { targetOf } from "./functions-framework.ts";
 import { type FunctionHandler, type UserFunction } from "../handler.ts";
 import { isStreaming } from "./lambda-streaming.ts";
 import { type Exports } from "../load-module.ts";
 import { memberOf } from "../member-of.ts";
-import { type Settings } from "../settings.ts";
 
-type Recognise = (module: Exports, settings: Settings) => Promise<FunctionHandler | undefined>;
+type Recognise = (
+  module: Exports,
+  options: ApplicationOptions,
+) => FunctionHandler | undefined | Promise<FunctionHandler | undefined>;
 
 const forms: Recognise[] = [
   /** `export default { fetch(request, env, ctx) }`, also what Hono and its kind export. */
-  async (module, settings) => {
+  async (module, { settings }) => {
     const found = objectWith(module, "fetch");
     return found && (await import("./fetch-handler.ts")).fetchHandler(found, settings);
   },
-  /** An application of Express, Koa or Fastify, or a server of `node:http`: exported by default, as `app` or as `server`. */
-  async (module, settings) =>
-    (await import("../application/application-handler.ts")).exportedApplication(module, settings),
-  /** Functions Framework: registered by name, or exported under FUNCTION_TARGET. */
-  async (module) => targetOf(module),
-  /** Knative's `func`: `handle(context, body or event)`. */
-  async (module, settings) => {
-    const found = objectWith(module, "handle");
-    return found && (await import("./func-handler.ts")).funcHandler(found, settings);
-  },
+  /** `handler(req, res)`, and an application of that name. */
+  async (module, options) => asApplication(unboundIn(module, "handler"), options),
   /** Nuclio: `handler(context, event)`. */
   async (module) => nuclioHandler(unboundIn(module, "handler"), unboundIn(module, "initContext")),
-  /** AWS Lambda behind a function URL or an HTTP API: `handler(event, context, callback)`, in its templates `lambdaHandler`. */
-  async (module, settings) => {
+  /**
+   * AWS Lambda behind a function URL or an HTTP API: `handler(event, context, callback)`, in its templates `lambdaHandler`. An
+   * application next to it is what it adapts.
+   */
+  async (module, { settings }) => {
     for (const name of ["handler", "lambdaHandler"]) {
       const found = objectWith(module, name);
       if (!found) continue;
@@ -39,6 +40,13 @@ const forms: Recognise[] = [
       return lambdaHandler(found, settings, isStreaming(unboundIn(module, name)));
     }
     return undefined;
+  },
+  /** An application of Express, Koa or Fastify, a server or a listener of `node:http`: exported by default, as `app` or `server`. */
+  exportedApplication,
+  /** Knative's `func`: `handle(context, body or event)`. */
+  async (module, { settings }) => {
+    const found = objectWith(module, "handle");
+    return found && (await import("./func-handler.ts")).funcHandler(found, settings);
   },
   /** Fission: the module is a function, `(context)` or `(context, callback)`. */
   async (module) => fissionHandler(moduleFunction(module)),
@@ -51,10 +59,10 @@ const forms: Recognise[] = [
 
 export async function recogniseHandler(
   module: Exports,
-  settings: Settings,
+  options: ApplicationOptions,
 ): Promise<FunctionHandler | undefined> {
   for (const form of forms) {
-    const handler = await form(module, settings);
+    const handler = await form(module, options);
     if (handler) return handler;
   }
   return undefined;
