@@ -31,6 +31,7 @@ import {
 } from "./server.ts";
 import { readSettings, type Settings } from "./settings.ts";
 import { atSignal, endOnSignal, shutDownOnSignal } from "./shutdown.ts";
+import { followed, surviveErrors } from "./stray-errors.ts";
 import { describeError, describeLoadError } from "./stack.ts";
 
 /** Cores. The presets XS to M have less. */
@@ -79,10 +80,11 @@ async function main(): Promise<void> {
   if (!handler) return;
   Error.stackTraceLimit = 10;
   await runStart(handler);
-  surviveErrors();
+  surviveErrors(!handler.cors && !settings.hotReload);
   tellOfExit();
   const metrics = new Metrics(settings.functionName);
-  const invocation: Invocation = { handler, settings, metrics };
+  const call = followed(handler);
+  const invocation: Invocation = { handler: { ...handler, call }, settings, metrics };
   const server = createFunctionServer(invocation);
   if (handler.stop) atStop(async () => void (await handler.stop?.()));
   if (settings.traceEndpoint) await loadTracing(invocation);
@@ -183,12 +185,6 @@ function watchSoon(server: FunctionServer, settings: Settings): void {
 async function watch({ timeoutSeconds }: Settings): Promise<void> {
   const { watchEventLoop } = await import("./watchdog.ts");
   watchEventLoop(Math.min(Math.max(timeoutSeconds, 2), 30) * 1000, requestsUnderWay);
-}
-
-/** What a Function does besides its requests may fail without affecting their responses. */
-function surviveErrors(): void {
-  process.on("uncaughtException", (error) => logError("uncaught exception", error));
-  process.on("unhandledRejection", (reason) => logError("unhandled rejection", reason));
 }
 
 /** An exit ends every request under way with it: the log names the call that caused it. */

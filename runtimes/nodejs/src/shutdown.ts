@@ -73,11 +73,26 @@ export function shutDownOnSignal(
   });
   const stopListening = () => {
     closeWebSockets?.();
-    server.close(() => void backgroundWork().then(() => process.exit(0)));
+    server.close(() => void backgroundWork().then(() => process.exit(exitCode)));
     // Those with a request under way become idle one by one.
     setInterval(() => server.closeIdleConnections(), 50);
     // Node.js no longer times out connections that have begun a request and do not complete it.
     setTimeout(() => open.forEach((socket) => isAnswered(socket) || socket.destroy()), headMs);
   };
   takeSignals(stop);
+  endNow = () => {
+    onStop();
+    exitCode = 1;
+    if (stopping) return;
+    stopping = true;
+    setImmediate(stopListening);
+  };
+}
+
+let exitCode = 0;
+let endNow = (): void => process.exit(1);
+
+/** Ends the process with 1 when the requests under way have been answered; it accepts no others. */
+export function endAfterRequests(): void {
+  endNow();
 }
