@@ -144,7 +144,30 @@ describe("the environment", () => {
       "FUNC_HANDLER",
       "MOD_NAME",
       "FUNC_PORT",
+      "PORT",
+      "NODE_ENV",
     ]);
+  });
+
+  test.each([
+    ["Node.js", {}, {}, { PORT: "8080", NODE_ENV: "production" }],
+    ["Python", { runtime: "python312" }, {}, { PORT: "8080", NODE_ENV: undefined }],
+    [
+      "a user who has other values",
+      {
+        env: [
+          { name: "PORT", value: "1" },
+          { name: "NODE_ENV", value: "test" },
+        ],
+      },
+      {},
+      { PORT: "1", NODE_ENV: "test" },
+    ],
+    ["development", {}, { isDevelopment: true }, { PORT: undefined, NODE_ENV: undefined }],
+  ])("says that %s is in production", (_name, spec, more, expected) => {
+    const all = environmentOf(given(spec), { ...settings, ...more });
+    const valueOf = (name: string) => all.find((each) => each.name === name)?.value;
+    expect({ PORT: valueOf("PORT"), NODE_ENV: valueOf("NODE_ENV") }).toEqual(expected);
   });
 
   test("names everything once: ours wins, of the user's the last", () => {

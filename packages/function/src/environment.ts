@@ -19,6 +19,8 @@ export interface EnvironmentSettings {
   /** Of the container: what a heap is sized by. */
   memoryLimit?: string | undefined;
   heapSizing?: HeapSizing | undefined;
+  /** On a developer's machine: without what programs take for a server that is in production. */
+  isDevelopment?: boolean;
 }
 
 /** Which generations of a heap are sized by the container's memory; the newest way is the first. */
@@ -45,7 +47,7 @@ const defaultHandler: readonly (readonly [name: string, value: string])[] = [
 ];
 
 /**
- * The container's environment: the user's variables, then ours. Ours win where both name one, except for the handler's names. Each
+ * The container's environment: the user's variables, then ours. Ours win where both name one, except for the handler's names and `productionEnv`. Each
  * name comes once, because a Deployment's env is a map by name to server-side apply; of several the
  * last counts, as in a Pod.
  */
@@ -68,6 +70,7 @@ function injectedEnv(fn: Function, settings: EnvironmentSettings): EnvVar[] {
     ["FUNC_PORT", "8080"],
     ...timeoutEnv(fn),
     ...handlerEnv(fn, runtime),
+    ...(settings.isDevelopment ? [] : productionEnv(fn, runtime)),
     ...languageEnv(runtime),
   ];
   return [...values.map(([name, value]) => ({ name, value })), ...heapEnv(fn, runtime, settings)];
@@ -101,6 +104,18 @@ function handlerEnv({ spec }: Function, { requestHandler }: Runtime): [string, s
   if (!requestHandler) return [];
   const isGiven = (name: string) => spec.env?.some((each) => each.name === name) ?? false;
   return defaultHandler.filter(([name]) => !isGiven(name)).map(([name, value]) => [name, value]);
+}
+
+/**
+ * What other platforms set, unless the user does: the port for programs that listen, and for Node.js' frameworks that errors are
+ * not shown to callers with their stacks.
+ */
+function productionEnv({ spec }: Function, { language }: Runtime): [string, string][] {
+  const values: [string, string][] = [
+    ["PORT", "8080"],
+    ...(language === "nodejs" ? ([["NODE_ENV", "production"]] as [string, string][]) : []),
+  ];
+  return values.filter(([name]) => !spec.env?.some((each) => each.name === name));
 }
 
 function languageEnv(runtime: Runtime): [name: string, value: string][] {

@@ -52,6 +52,7 @@ export async function environmentFor(
   const variables = environmentOf(fn, {
     traceCollectorEndpoint: "",
     publisherProxyAddress: publisher,
+    isDevelopment: true,
     ...(memoryLimit !== undefined && { memoryLimit }),
   });
   return {
