@@ -21,8 +21,7 @@ export async function loadHandler(
   settings: Settings,
   publisher: Publisher,
 ): Promise<FunctionHandler> {
-  const { moduleName, handlerName } = settings;
-  const file = findModule(directory, moduleName);
+  const file = findModule(directory, settings.moduleName);
   const name = basename(file.path);
   let module: Exports;
   provideAwsLambda();

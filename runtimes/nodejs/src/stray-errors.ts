@@ -19,8 +19,9 @@ type Call = FunctionHandler["call"];
 const isCheap = Number(process.versions.node.split(".")[0]) >= 24;
 
 /** Calls the handler, so that stray errors are known by their request. */
-export function followed({ call, cors }: FunctionHandler): Call {
-  if (cors && !isCheap) return call;
+export function followed(handler: FunctionHandler): Call {
+  const call: Call = (request, response) => handler.call(request, response);
+  if (handler.cors && !isCheap) return call;
   return (request, response) => responses.run(response, call, request, response);
 }
 

@@ -74,7 +74,7 @@ function applicationOf(found: Record<string, unknown>, file: string): Applicatio
     members.every((name) => typeof memberOf(found, name) === "function");
   // Express and Connect.
   if (typeof found === "function" && has("use", "handle"))
-    return { listener: has("listen") ? (found as unknown as Listener) : ofRouter(found, file) };
+    return { listener: has("listen") ? found : ofRouter(found, file) };
   // Koa.
   if (has("use", "callback")) return { listener: (found["callback"] as () => Listener)() };
   // Fastify.

@@ -49,7 +49,8 @@ function listenersRequest(request: FunctionRequest, response: FunctionResponse):
   // Express takes a query that is there for its own parser's, and replaces the prototype.
   settable(given, "query", () => parseQuery((given.url ?? "").split("?", 2)[1] ?? ""));
   if (rawBody) {
-    bodies.set(given, () => parseBody(rawBody, request));
+    let parsed: { value: unknown } | undefined;
+    bodies.set(given, () => (parsed ??= { value: parseBody(rawBody, request) }).value);
     response.once("close", () => response.writableFinished || given.destroy());
   }
   return given as ListenerRequest;
@@ -84,9 +85,7 @@ function settable(object: object, name: string, compute: () => unknown): void {
 class ListenerRequest extends IncomingMessage {
   /** What JSON, a form or text means; fails with 400 if it is not valid. */
   get body(): unknown {
-    const value = bodies.get(this)?.();
-    this.body = value;
-    return value;
+    return bodies.get(this)?.();
   }
 
   set body(value: unknown) {
@@ -95,14 +94,12 @@ class ListenerRequest extends IncomingMessage {
 
   get cookies(): Record<string, string> {
     const pairs = (this.headers.cookie ?? "").split(/; */).filter((each) => each.includes("="));
-    const value = Object.fromEntries(
+    return Object.fromEntries(
       pairs.map((each): [string, string] => {
         const [, name = "", text = ""] = /^([^=]*)=(.*)$/.exec(each) ?? [];
         return [name.trim(), decoded(text.trim())];
       }),
     );
-    this.cookies = value;
-    return value;
   }
 
   set cookies(value: Record<string, string>) {
