@@ -21,10 +21,27 @@ export async function findFunction(
     if (!isNotFound(error)) throw error;
     throw new UserError(
       `Function ${name} not found in namespace ${namespace}`,
-      "`spry get -A` lists all of them",
+      kinds[name.toLowerCase()] ?? "`spry get -A` lists all of them",
     );
   }
 }
+
+const byKubectl = "`spry get` shows Functions; kubectl shows other kinds";
+/** What kubectl's users write in the place of a name. */
+const kinds: Readonly<Record<string, string>> = {
+  all: "`spry get` lists Functions, `spry get -A` those of all namespaces",
+  pods: "`spry describe FUNCTION` shows a Function's instances; `kubectl get pods` all Pods",
+  po: "`spry describe FUNCTION` shows a Function's instances; `kubectl get pods` all Pods",
+  secrets: "`spry secrets list` lists Secrets",
+  events: "`spry describe FUNCTION` shows a Function's Events",
+  subscriptions: "`spry events list` lists Subscriptions",
+  revisions: "`spry history FUNCTION` lists versions",
+  ...Object.fromEntries(
+    "apirules,cm,configmaps,deploy,deployments,jobs,namespaces,nodes,ns,services,svc"
+      .split(",")
+      .map((name) => [name, byKubectl]),
+  ),
+};
 
 /** Its history, newest first; a UserError where it is empty. */
 export async function findHistory(

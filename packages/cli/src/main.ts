@@ -1,5 +1,6 @@
 /** Program: the `spry` command. */
 import { CommanderError } from "commander";
+import { withoutUnlikely } from "./command-line/likely-names.ts";
 import { commandIn, refuseOtherNames, typedCommand } from "./command-line/other-names.ts";
 import { withNameHere } from "./command-line/name-here.ts";
 import { createProgram } from "./command-line/program.ts";
@@ -18,6 +19,7 @@ try {
   const program = createProgram();
   const args = typedCommand(process.argv.slice(2), program);
   refuseOtherNames(args);
+  withoutUnlikely(args, program);
   await program.parseAsync(await withNameHere(args, program, createProgram), { from: "user" });
   // Where output cannot be written, that is reported now.
   await new Promise(setImmediate);

@@ -6,7 +6,7 @@ import { shellWord } from "./shell-word.ts";
 
 const names =
   "apply|async|backup|build|completion|dashboard|debug|delete|deploy|describe|dev|diff|dlq|doctor|down|eject|env|events|explain|expose|" +
-  "function|get|history|import|init|install|invoke|logs|open|restore|rollback|run|scale|schedule|schema|secrets|status|sync|test|traffic|trust|uninstall|up|" +
+  "function|get|history|import|init|install|invoke|logs|open|restore|rollback|run|scale|schedule|schema|secrets|status|sync|test|traffic|trust|unexpose|uninstall|up|" +
   "upgrade|version";
 const ours = new RegExp(String.raw`(?<![\w./-]|npx )spry (?=(?:${names}|--help)\b)`, "g");
 

@@ -76,4 +76,12 @@ export function addConfigurationCommands(program: Command): void {
         ...options,
       }),
     );
+
+  program
+    .command("unexpose <name>")
+    .description("take a Function's public host away: deletes the APIRule that expose wrote")
+    .option("-y, --yes", "delete without asking; required without a terminal")
+    .action(async (name, _options, command) =>
+      (await import("../commands/unexpose.ts")).unexpose(name, command.optsWithGlobals()),
+    );
 }

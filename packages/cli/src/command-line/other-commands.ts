@@ -16,8 +16,10 @@ export function addOtherCommands(program: Command): void {
 
   program
     .command("completion")
-    .addArgument(suggesting(new Argument("<shell>"), ["bash", "zsh", "fish"]))
-    .description("print a script that completes commands: bash, zsh or fish")
+    .addArgument(suggesting(new Argument("[shell]"), ["bash", "zsh", "fish"]))
+    .description(
+      "print a script that completes commands: bash, zsh or fish (default: that of $SHELL)",
+    )
     .action(async (shell) => (await import("../commands/completion.ts")).completion(shell));
 
   program

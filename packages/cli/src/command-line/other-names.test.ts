@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
-import { refuseOtherNames } from "./other-names.ts";
+import { refuseOtherNames, typedCommand } from "./other-names.ts";
 import { createProgram } from "./program.ts";
 
 test("a neighbour's command is answered with ours, which exists", () => {
   const known = createProgram().commands.map((each) => each.name());
-  for (const name of ["publish", "tail", "deployments", "secret", "ls", "whoami", "undo"]) {
+  const theirs = ["publish", "tail", "deployments", "secret", "ls", "whoami", "undo", "undeploy"];
+  const more = ["edit", "cron", "update", "ps", "templates", "namespaces", "config", "url"];
+  const others = ["port-forward", "subscribe", "trigger", "start", "pods", "hide"];
+  for (const name of [...theirs, ...more, ...others]) {
     expect(known).not.toContain(name);
     const refused = () => refuseOtherNames(["-n", "tail", name, "x"]);
     expect(refused).toThrow(`spry has no command ${name}`);
@@ -22,8 +25,23 @@ test("a neighbour's command is answered with ours, which exists", () => {
   expect(() => refuseOtherNames(["secrets", "put", "KEY"])).toThrow("no command secrets put");
   expect(() => refuseOtherNames(["deploy", "--env=production"])).toThrow("no option --env");
   expect(() => refuseOtherNames(["dev", "x", "--remote"])).toThrow("no option --remote");
+  expect(() => refuseOtherNames(["deploy", "-f", "x.yaml"])).toThrow("no option -f");
+  expect(() => refuseOtherNames(["scale", "x", "--replicas=2"])).toThrow("no option --replicas");
+  expect(() => refuseOtherNames(["init", "-l", "go"])).toThrow("no option -l");
+  expect(() => refuseOtherNames(["logs", "x", "--lines", "3"])).toThrow("no option --lines");
   refuseOtherNames(["test", "x", "--", "--env"]);
   refuseOtherNames(["secrets", "set", "put"]);
   refuseOtherNames(["deploy", "publish"]);
   refuseOtherNames(["--help"]);
+});
+
+test("what is the default may be said, and -v alone is the version", () => {
+  const program = createProgram();
+  expect(typedCommand(["-v"], program)).toEqual(["--version"]);
+  expect(typedCommand(["-v", "get"], program)).toEqual(["-v", "get"]);
+  for (const name of ["deploy", "apply", "delete", "rollback"]) {
+    const command = program.commands.find((each) => each.name() === name);
+    command?.parseOptions(["--wait"]);
+    expect(command?.opts()["wait"]).toBe(true);
+  }
 });

@@ -10,7 +10,7 @@ const ours: Readonly<Record<string, string>> = {
   push: "deploy",
   create: "init",
   new: "init",
-  start: "dev",
+  start: "up",
   serve: "dev",
   tail: "logs FUNCTION -f",
   deployments: "history FUNCTION",
@@ -34,6 +34,39 @@ const ours: Readonly<Record<string, string>> = {
   info: "describe FUNCTION",
   show: "describe FUNCTION",
   queues: "events list",
+  undeploy: "delete FUNCTION",
+  edit: "deploy",
+  update: "deploy",
+  upload: "deploy",
+  cron: "schedule run FUNCTION SCHEDULE",
+  schedules: "schedule run FUNCTION SCHEDULE",
+  ps: "get",
+  functions: "get",
+  pods: "describe FUNCTION",
+  instances: "describe FUNCTION",
+  namespaces: "get -A",
+  ns: "get -A",
+  templates: "init --list",
+  config: "env list FUNCTION",
+  vars: "env list FUNCTION",
+  variables: "env list FUNCTION",
+  "port-forward": "open FUNCTION",
+  forward: "open FUNCTION",
+  url: "open FUNCTION",
+  urls: "get -o wide",
+  browse: "open FUNCTION",
+  subscribe: "apply -f SUBSCRIPTION.yaml",
+  trigger: "invoke FUNCTION",
+  curl: "invoke FUNCTION",
+  attach: "debug FUNCTION",
+  autoscale: "scale FUNCTION INSTANCES",
+  hide: "unexpose FUNCTION",
+  promote: "traffic FUNCTION latest=100",
+  health: "doctor",
+  check: "doctor",
+  destroy: "delete FUNCTION",
+  watch: "get -w",
+  log: "logs FUNCTION",
   // With the word that follows.
   "secret put": "secrets set SECRET KEY",
   "secret list": "secrets list",
@@ -44,6 +77,17 @@ const ours: Readonly<Record<string, string>> = {
   "secrets bulk": "secrets import SECRET FILE",
   "env get": "env list FUNCTION",
   "env unset": "env set FUNCTION NAME-",
+  "env delete": "env set FUNCTION NAME-",
+  "env remove": "env set FUNCTION NAME-",
+  "env rm": "env set FUNCTION NAME-",
+  "secrets get": "secrets list",
+  "secrets unset": "secrets set SECRET KEY-",
+  "secrets remove": "secrets set SECRET KEY-",
+  "secrets rm": "secrets set SECRET KEY-",
+  "secrets create": "secrets set SECRET KEY=VALUE",
+  "schedule list": "describe FUNCTION",
+  "events send": "events publish TYPE",
+  "async delete": "async cancel ID",
   "versions upload": "deploy",
   "versions deploy": "traffic FUNCTION 3=90,latest=10",
 };
@@ -54,6 +98,14 @@ const ourOptions: Readonly<Record<string, string>> = {
   "dev --env": withEnvironment,
   "deploy --env": withEnvironment,
   "deploy --dry-run": "`spry test` runs it here, with its tests",
+  "deploy -f": "`spry deploy DIR` deploys a directory; `spry apply -f FILE` applies manifests",
+  "deploy --filename":
+    "`spry deploy DIR` deploys a directory; `spry apply -f FILE` applies manifests",
+  "init -l": "a runtime has the language: `spry init DIR --runtime python312`, or nodejs24",
+  "init --language": "a runtime has the language: `spry init DIR --runtime python312`, or nodejs24",
+  "init --lang": "a runtime has the language: `spry init DIR --runtime python312`, or nodejs24",
+  "logs --lines": "the last lines: `spry logs FUNCTION --tail 20`",
+  "scale --replicas": "write it as in `spry scale FUNCTION 2`",
   "deploy --var":
     "variables are in env of spry.yaml; `spry env set FUNCTION NAME=VALUE` changes one",
 };
@@ -72,6 +124,8 @@ export function typedCommand(args: readonly string[], program: Command): string[
     program.commands
       .find((each) => each.name() === name)
       ?.registeredArguments.some((each) => ["name", "names"].includes(each.name())) ?? false;
+  // What most commands answer with their version.
+  if (args.length === 1 && args[0] === "-v") return ["--version"];
   const at = commandAt(args);
   return at < 0 ? [...args] : withoutKind(args, at, { takesFunctions, isPath: existsSync });
 }

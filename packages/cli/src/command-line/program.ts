@@ -52,6 +52,7 @@ export function createProgram(): Command {
     `\nStart with:\n${start.map(([command, what]) => `  ${command.padEnd(23)} ${what}`).join("\n")}`,
   );
   readFunctionNames(program);
+  acceptWait(program);
   nameHelp(program, spryCommand("").trim());
   return program;
 }
@@ -65,4 +66,11 @@ function nameHelp(command: Command, name: string): void {
   const use = isOptional ? "" : `use ${[name, ...parameters].join(" ")}; `;
   command.showHelpAfterError(`(${use}see ${name} --help)`);
   for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
+}
+
+/** Commands that wait unless they are asked not to accept that it is said. */
+function acceptWait(command: Command): void {
+  if (command.options.some(({ long }) => long === "--no-wait"))
+    command.addOption(new Option("--wait", "accepted: it is the default").hideHelp());
+  for (const each of command.commands) acceptWait(each);
 }

@@ -1,8 +1,14 @@
+import path from "node:path";
 import { UserError } from "../user-error.ts";
 import { filesExitCode } from "./complete.ts";
 
 /** Prints a script for a shell: `source <(spry completion bash)`. The script asks `spry __complete` for each word. */
-export function completion(shell: string): void {
+export function completion(given?: string): void {
+  // The user's own shell, as far as it is known.
+  const own = path.basename(process.env["SHELL"] ?? "");
+  const shell = given ?? (Object.hasOwn(scripts, own) ? own : undefined);
+  if (shell === undefined)
+    throw new UserError("the shell is not known", "name it: `spry completion bash`, zsh or fish");
   const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
   if (script === undefined)
     throw new UserError(`${shell} is not a known shell`, "use bash, zsh or fish");
