@@ -13,9 +13,10 @@ import { readable } from "./api/object-shapes.ts";
 import { buildLimitOf, buildQueue, buildsText } from "./state/build-queue.ts";
 import { asCommand } from "./state/call-request.ts";
 import { chainOf, isReady, podProblem } from "./state/chain.ts";
-import { desiredOf, desiredShape, type Desired, mergeChanges } from "./state/changes.ts";
+import { desiredOf, desiredShape, type Desired } from "./state/changes.ts";
 import { problemOf, sourceOf, stateOf } from "./state/function-state.ts";
 import { listedFunctions } from "./state/listed-functions.ts";
+import { mergeThreeWays } from "./state/merge.ts";
 import { knownRepositories } from "./state/registry.ts";
 import { fit, fitted } from "./state/shape.ts";
 import { store, stored } from "./state/tab-storage.ts";
@@ -129,7 +130,7 @@ describe("objects that no schema has seen", () => {
         validateFunction(object);
         const desired = desiredOf(object);
         yamlOf({ name: "a", namespace: "b" }, desired);
-        mergeChanges(desired, desiredOf(fn as unknown as Function), desired);
+        mergeThreeWays(desired, desiredOf(fn as unknown as Function), desired);
       }),
       { numRuns: 500 },
     );

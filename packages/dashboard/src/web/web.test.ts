@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildWeb } from "../server/build-web.ts";
 import { type WebFiles } from "../server/web-files.ts";
 import { chainOf } from "./state/chain.ts";
-import { type Desired, mergeChanges, shownPath, withTheirs } from "./state/changes.ts";
+import { type Desired } from "./state/changes.ts";
 import { stateOf } from "./state/function-state.ts";
 import type { LogLine } from "./api/log-stream.ts";
 import { errorsIn } from "./state/last-errors.ts";
@@ -179,49 +179,6 @@ describe("the state of a Function", () => {
       },
     } as unknown as Pod;
     expect(chainOf(fn(good), [pod]).at(-1)).toMatchObject({ tone: "bad", text: "0 of 1 ready" });
-  });
-});
-
-describe("two users' changes", () => {
-  const base: Desired = {
-    metadata: { labels: { "a.b/c": "1" }, annotations: {} },
-    spec: { runtime: "nodejs24", source: { inline: { source: "one" } } },
-  };
-  const having = (spec: object, labels = base.metadata.labels): Desired => ({
-    metadata: { labels, annotations: {} },
-    spec: { ...base.spec, ...spec },
-  });
-
-  test("of different fields become one", () => {
-    const { merged, clashes } = mergeChanges(
-      base,
-      having({ source: { inline: { source: "mine" } } }),
-      having({ runtime: "nodejs22" }, { "a.b/c": "2" }),
-    );
-    expect(clashes).toEqual([]);
-    expect(merged).toEqual(
-      having({ runtime: "nodejs22", source: { inline: { source: "mine" } } }, { "a.b/c": "2" }),
-    );
-  });
-
-  test("of the same field are shown, unless they are the same", () => {
-    const theirs = having({ source: { inline: { source: "theirs" } } }, { "a.b/c": "3" });
-    const mine = having({ source: { inline: { source: "mine" } } }, { "a.b/c": "3" });
-    const { merged, clashes } = mergeChanges(base, mine, theirs);
-    expect(clashes.map(({ path, mine, theirs }) => [shownPath(path), mine, theirs])).toEqual([
-      ["spec.source.inline.source", "mine", "theirs"],
-    ]);
-    expect(merged.spec.source.inline?.source).toBe("mine");
-    expect(withTheirs(merged, clashes).spec.source.inline?.source).toBe("theirs");
-  });
-
-  test("of which one has taken the whole away, too", () => {
-    const { clashes } = mergeChanges(
-      having({ scaleConfig: { minReplicas: 1, maxReplicas: 2 } }),
-      having({ scaleConfig: { minReplicas: 1, maxReplicas: 5 } }),
-      having({}),
-    );
-    expect(clashes.map(({ path }) => shownPath(path))).toEqual(["spec.scaleConfig.maxReplicas"]);
   });
 });
 

@@ -21,7 +21,13 @@ import {
 } from "@codemirror/language";
 import { type Diagnostic, linter, lintGutter, lintKeymap } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Annotation, Compartment, EditorState, type Extension } from "@codemirror/state";
+import {
+  Annotation,
+  Compartment,
+  EditorState,
+  type Extension,
+  Transaction,
+} from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -32,6 +38,7 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { withPlainEnds } from "../state/line-ends.ts";
 import { handlerCompletions } from "./completions.ts";
 
 export type EditorLanguage = "javascript" | "typescript" | "python" | "json" | "yaml" | "text";
@@ -123,11 +130,12 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
   });
   return {
     setText(text) {
-      const { doc } = view.state;
-      if (doc.toString() !== text)
+      const changes = changeOf(view.state.doc.toString(), withPlainEnds(text));
+      // Undo takes back what was typed here: what others have changed is not brought back by it.
+      if (changes)
         view.dispatch({
-          changes: { from: 0, to: doc.length, insert: text },
-          annotations: isFromPage.of(true),
+          changes,
+          annotations: [isFromPage.of(true), Transaction.addToHistory.of(false)],
         });
     },
     setLanguage: (next) => view.dispatch({ effects: language.reconfigure(languageOf(next)) }),
@@ -147,6 +155,17 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
     },
     destroy: () => view.destroy(),
   };
+}
+
+/** The part that differs, so that the cursor and what can be undone stay where they are; undefined where nothing does. */
+function changeOf(before: string, after: string) {
+  if (before === after) return undefined;
+  const least = Math.min(before.length, after.length);
+  let head = 0;
+  while (head < least && before[head] === after[head]) head++;
+  let tail = 0;
+  while (tail < least - head && before.at(-1 - tail) === after.at(-1 - tail)) tail++;
+  return { from: head, to: before.length - tail, insert: after.slice(head, after.length - tail) };
 }
 
 function languageOf(language: EditorLanguage): Extension {

@@ -6,14 +6,8 @@ import { type Signal, signal } from "@preact/signals";
 import { type Function, functions } from "@spry/function/browser";
 import { isConflict, mergePatchBetween } from "@spry/kube/browser";
 import { client } from "../api/client.ts";
-import {
-  type Clash,
-  type Desired,
-  desiredOf,
-  desiredShape,
-  isChanged,
-  mergeChanges,
-} from "./changes.ts";
+import { type Desired, desiredOf, desiredShape, isChanged } from "./changes.ts";
+import type { Clash } from "./merge.ts";
 import { store, stored } from "./tab-storage.ts";
 
 export interface Draft {
@@ -81,18 +75,19 @@ export type Saved = { fn: Function } | Clashing;
 const maxAttempts = 10;
 
 /**
- * Writes what the user has changed, and nothing else: others' changes of other fields stay. Where both have changed the same
- * field, nothing is written. `dryRun`: the API server only checks it.
+ * Writes what the user has changed, and nothing else: others' changes of other fields, entries and lines stay. Where both have
+ * changed the same, nothing is written. `dryRun`: the API server only checks it.
  */
 export async function save(
   target: { namespace: string; name: string },
   { base, edited }: Pick<Draft, "base" | "edited">,
   { dryRun = false } = {},
 ): Promise<Saved> {
+  const { mergeThreeWays } = await import("./merge.ts");
   for (let attempt = 1; ; attempt++) {
     const current = await client.get(functions, target);
     const theirs = desiredOf(current);
-    const { merged, clashes } = mergeChanges(base, edited, theirs);
+    const { merged, clashes } = mergeThreeWays(base, edited, theirs);
     if (clashes.length > 0) return { clashes, theirs: current };
     const { spec, metadata } = mergePatchBetween(theirs, merged) as Partial<Desired>;
     const patch = {

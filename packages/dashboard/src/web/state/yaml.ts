@@ -23,8 +23,8 @@ export type ReadYaml =
   | { desired: Desired; name: string | undefined; namespace: string | undefined }
   | { problem: string; line: number };
 
-/** The content of the YAML, or what is wrong with it and where. */
-export function readYaml(text: string): ReadYaml {
+/** The content of the YAML, or what is wrong with it and where. With `own`, it must be of this object. */
+export function readYaml(text: string, own?: { name: string; namespace: string }): ReadYaml {
   let value: unknown;
   try {
     value = loadYaml(text);
@@ -49,6 +49,11 @@ export function readYaml(text: string): ReadYaml {
   const [wrong] = [...metadataErrors(metadata ?? {}), ...specShapeErrors(spec)];
   if (wrong || spec === undefined)
     return problemAt(wrong ?? { path: "spec", message: "spec is required" });
+  for (const field of ["name", "namespace"] as const) {
+    if (own === undefined || (metadata?.[field] ?? own[field]) === own[field]) continue;
+    const message = `metadata.${field} of an object cannot be changed: it is ${own[field]}`;
+    return problemAt({ path: `metadata.${field}`, message });
+  }
   return {
     desired: {
       metadata: { labels: metadata?.labels ?? {}, annotations: metadata?.annotations ?? {} },

@@ -1,4 +1,5 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { withEndsOf } from "../state/line-ends.ts";
 import { messageOf } from "@spry/kube/browser";
 import type { Editor, EditorLanguage, EditorOptions } from "../editor/code-editor.ts";
 
@@ -27,6 +28,9 @@ export function Code({
   const editor = useRef<Editor | undefined>(undefined);
   const latest = useRef({ text, onChange, problems });
   latest.current = { text, onChange, problems };
+  /** Editors have one kind of line end: the others of the text stay what they were. */
+  const typed = (changed: string) =>
+    latest.current.onChange(withEndsOf(latest.current.text, changed));
   const [isLoaded, setLoaded] = useState(false);
   const [failure, setFailure] = useState("");
   useEffect(() => {
@@ -41,7 +45,7 @@ export function Code({
         language,
         label,
         readOnly,
-        onChange: (changed) => latest.current.onChange(changed),
+        onChange: typed,
         problems: (current) => latest.current.problems?.(current) ?? [],
       });
       // A user who has begun to type in the plain field continues in the editor, at the same place.
@@ -72,7 +76,7 @@ export function Code({
           value={text}
           readOnly={readOnly}
           rows={Math.min(Math.max(text.split("\n").length, 4), 24)}
-          onInput={({ currentTarget }) => onChange(currentTarget.value)}
+          onInput={({ currentTarget }) => typed(currentTarget.value)}
         />
       )}
     </div>

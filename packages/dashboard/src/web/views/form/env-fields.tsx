@@ -1,13 +1,22 @@
 import { type EnvVar, type KubeObject, resources } from "@spry/kube/browser";
+import { useRef } from "preact/hooks";
+import { withEndsOf, withPlainEnds } from "../../state/line-ends.ts";
 import { useLive } from "../../api/live.ts";
 import { may } from "../../state/rights.ts";
 import { FieldRows } from "./field-rows.tsx";
 import { type FormProps, problemAt } from "./form.ts";
 
-type Kind = "value" | "secret" | "configMap";
+/** `other`: from a field of the Pod, for example, which the form shows and keeps. */
+type Kind = "value" | "secret" | "configMap" | "other";
 
 const kindOf = ({ valueFrom }: EnvVar): Kind =>
-  valueFrom?.secretKeyRef ? "secret" : valueFrom?.configMapKeyRef ? "configMap" : "value";
+  valueFrom?.secretKeyRef
+    ? "secret"
+    : valueFrom?.configMapKeyRef
+      ? "configMap"
+      : valueFrom
+        ? "other"
+        : "value";
 
 /** Variables: as values, or from keys of Secrets and ConfigMaps. Values of Secrets are not shown. */
 export function EnvFields({ namespace, spec, onChange, problems, readOnly }: FormProps) {
@@ -40,10 +49,21 @@ export function EnvFields({ namespace, spec, onChange, problems, readOnly }: For
       }}
       onAdd={() => set([...env, { name: "", value: "" }])}
       onRemove={(index) => set(env.filter((_, at) => at !== index))}
-      error={problemAt(problems, "spec.env")}
+      error={
+        [problemAt(problems, "spec.env"), duplicatesIn(env)].filter(Boolean).join("\n") || undefined
+      }
       readOnly={readOnly}
     />
   );
+}
+
+/** Kubernetes takes them, and only the last one counts. */
+function duplicatesIn(env: readonly EnvVar[]): string | undefined {
+  const names = env.map(({ name }) => name).filter(Boolean);
+  const twice = [...new Set(names.filter((name, at) => names.indexOf(name) !== at))];
+  return twice.length === 0
+    ? undefined
+    : `${twice.join(", ")}: a variable has this name already, and only the last one counts`;
 }
 
 interface VariableProps {
@@ -55,6 +75,17 @@ interface VariableProps {
 
 function VariableFields(props: VariableProps) {
   const { variable, label, onChange } = props;
+  const kind = kindOf(variable);
+  // A look at another kind loses nothing: each kind keeps what was typed for it.
+  const kept = useRef<{ name: string; kinds: Partial<Record<Kind, EnvVar>> }>(undefined);
+  // Rows move up when one is removed: what was typed belongs to a name.
+  if (kept.current?.name !== variable.name) kept.current = { name: variable.name, kinds: {} };
+  const { kinds } = kept.current;
+  kinds[kind] = variable;
+  const rename = (name: string) => {
+    kept.current = { name, kinds };
+    onChange({ ...variable, name });
+  };
   return (
     <>
       <input
@@ -62,37 +93,71 @@ function VariableFields(props: VariableProps) {
         aria-label={`Name of ${label}`}
         placeholder="NAME"
         value={variable.name}
-        onInput={({ currentTarget }) => onChange({ ...variable, name: currentTarget.value })}
+        onInput={({ currentTarget }) => rename(currentTarget.value)}
       />
       <select
         aria-label={`Where ${label} is from`}
-        value={kindOf(variable)}
-        onChange={({ currentTarget }) =>
-          onChange(ofKind(variable.name, currentTarget.value as Kind))
-        }
+        value={kind}
+        onChange={({ currentTarget }) => {
+          const next = currentTarget.value as Kind;
+          const { name } = variable;
+          onChange({ ...(kinds[next] ?? ofKind(name, next)), name });
+        }}
       >
         <option value="value">Value</option>
         <option value="secret">Secret</option>
         <option value="configMap">ConfigMap</option>
+        {(kind === "other" || kinds.other) && <option value="other">Other (see YAML)</option>}
       </select>
-      {kindOf(variable) === "value" ? (
-        <input
-          class="mono"
-          aria-label={`Value of ${label}`}
+      {kind === "value" && (
+        <ValueField
+          label={`Value of ${label}`}
           value={variable.value ?? ""}
-          onInput={({ currentTarget }) =>
-            onChange({ name: variable.name, value: currentTarget.value })
-          }
+          onChange={(value) => onChange({ name: variable.name, value })}
         />
-      ) : (
-        <KeyFields {...props} />
       )}
+      {kind === "other" && <code class="clip grow">{otherText(variable)}</code>}
+      {(kind === "secret" || kind === "configMap") && <KeyFields {...props} />}
     </>
   );
 }
 
+/** As many lines as the value has, with its own line ends: a key in PEM stays one. */
+function ValueField({
+  label,
+  value,
+  onChange,
+}: {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+}) {
+  const shown = withPlainEnds(value);
+  return (
+    <textarea
+      class="mono value"
+      aria-label={label}
+      spellcheck={false}
+      rows={Math.min(shown.split("\n").length, 8)}
+      value={shown}
+      onInput={({ currentTarget }) => onChange(withEndsOf(value, currentTarget.value))}
+    />
+  );
+}
+
+/** `fieldRef: metadata.name`. */
+const otherText = ({ valueFrom }: EnvVar): string =>
+  Object.entries(valueFrom ?? {})
+    .map(
+      ([kind, from]) =>
+        `${kind}: ${Object.values(from ?? {})
+          .map(String)
+          .join(" ")}`,
+    )
+    .join(", ");
+
 function ofKind(name: string, kind: Kind): EnvVar {
-  if (kind === "value") return { name, value: "" };
+  if (kind === "value" || kind === "other") return { name, value: "" };
   const ref = { name: "", key: "" };
   return { name, valueFrom: kind === "secret" ? { secretKeyRef: ref } : { configMapKeyRef: ref } };
 }

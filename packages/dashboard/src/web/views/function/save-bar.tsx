@@ -14,9 +14,9 @@ import {
 import { may } from "../../state/rights.ts";
 import { Dialog, Problem } from "../../ui/basics.tsx";
 import { later } from "../../ui/later.tsx";
-import { ClashDialog } from "./clash-dialog.tsx";
 import { toast } from "../../ui/toasts.tsx";
 
+const ClashDialog = later(async () => (await import("./clash-dialog.tsx")).ClashDialog);
 const YamlDiff = later(async () => (await import("./yaml-diff.tsx")).YamlDiff);
 
 /** For how long a draft that has been saved is shown at most. */
@@ -117,7 +117,7 @@ export function SaveBar({ fn }: { fn: Function }) {
           <strong>Changes not applied.</strong>{" "}
           <span class="muted not-phone">
             {isOutdated
-              ? "Another user has changed this Function meanwhile; what both have changed is shown before it is applied."
+              ? "Another user has changed this Function meanwhile: Apply keeps both changes, and shows what both have changed."
               : "They stay in this tab."}
           </span>
         </span>

@@ -19,13 +19,13 @@ export function YamlTab({ fn }: TabProps) {
     (typed.current?.means === means ? typed.current.text : yamlOf({ name, namespace }, desired));
   const change = (changed: string) => {
     if (changed === text) return;
-    const read = readYaml(changed);
+    const read = readYaml(changed, { name, namespace });
     if ("problem" in read) return edit(fn, (edited) => edited, changed);
     typed.current = { text: changed, means: JSON.stringify(read.desired) };
     edit(fn, () => read.desired);
   };
   const problems = (current: string) => {
-    const read = readYaml(current);
+    const read = readYaml(current, { name, namespace });
     return "problem" in read ? [{ line: read.line, message: read.problem }] : [];
   };
   return (
