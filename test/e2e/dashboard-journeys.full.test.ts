@@ -79,7 +79,7 @@ test("history leads back to a version, and shares split the requests", async () 
   await page
     .getByRole("row")
     .filter({ has: page.getByText("3", { exact: true }) })
-    .getByText("100 %")
+    .getByText("serves 100 %")
     .waitFor();
   await page.getByLabel("Add a version to the traffic").selectOption("2");
   const share = page.getByLabel("Share of version 2");

@@ -6,6 +6,7 @@ import { loadInfo } from "./state/info.ts";
 import { Boundary } from "./ui/boundary.tsx";
 import { Frame } from "./ui/frame.tsx";
 import { later } from "./ui/later.tsx";
+import { LogOutDialog } from "./ui/log-out.tsx";
 import { Palette } from "./ui/palette.tsx";
 import { Toasts } from "./ui/toasts.tsx";
 import { ApiRulesView } from "./views/api-rules-view.tsx";
@@ -50,6 +51,7 @@ export function App() {
         <Palette />
       </Boundary>
       <Toasts />
+      <LogOutDialog />
       {!isLoggedIn.value && <LoginDialog />}
     </>
   );

@@ -10,8 +10,9 @@ import { type WebFiles } from "../server/web-files.ts";
 import { chainOf } from "./state/chain.ts";
 import { type Desired } from "./state/changes.ts";
 import { stateOf } from "./state/function-state.ts";
-import type { LogLine } from "./api/log-stream.ts";
-import { errorsIn } from "./state/last-errors.ts";
+import { type LogLine } from "./state/log-lines.ts";
+import { LineReader } from "./state/log-lines.ts";
+import { errorsIn, grouped } from "./state/last-errors.ts";
 import { levelOf, printable } from "./state/log-text.ts";
 import { placeIn, readable } from "./state/place-in-code.ts";
 import { ratesOf, quantile } from "./state/rates.ts";
@@ -89,6 +90,11 @@ describe("the last errors of an output", () => {
         place: { file: "handler.js", line: 3 },
       }),
     ]);
+  });
+
+  test("that are the same are one, with their number", () => {
+    const twice = [logged("TypeError: x", "a", 1), logged("fine"), logged("TypeError: x", "b", 2)];
+    expect(grouped(errorsIn(twice))).toEqual([expect.objectContaining({ count: 2, id: 2 })]);
   });
 
   test("of Python end with the error", () => {
@@ -169,6 +175,10 @@ describe("the state of a Function", () => {
     ]);
   });
 
+  test("Pods that the user may not see are not none", () => {
+    expect(chainOf(fn(good), undefined).at(-1)).toMatchObject({ text: "not visible to you" });
+  });
+
   test("a Pod that crashes makes the last link red", () => {
     const pod = {
       metadata: { name: "p" },
@@ -232,9 +242,24 @@ describe("what Functions write", () => {
     ["\u001b[31mred\u001b[0m", "red"],
     ["\u001b]0;title\u0007text", "text"],
     ["\u001b]8;;http://evil\u001b\\link", "link"],
-    ["a\u202eb\u0000c\rd\te", "abcd\te"],
+    ["a\u202eb\u0000c\td", "abc\td"],
+    ["10 %\r50 %\r100 %", "100 %"],
+    ["done\r", "done"],
   ])("%j is shown as %j", (text, shown) => {
     expect(printable(text)).toBe(shown);
+  });
+
+  test("in very long lines is cut with a mark, wherever it arrives in pieces", () => {
+    const reader = new LineReader();
+    const found = ["short\n", "x".repeat(10_000), "y".repeat(20_000), "\nnext", "\n"].flatMap(
+      (part) => reader.add(part),
+    );
+    expect(found.map((line) => line.length)).toEqual([
+      5,
+      16_384 + " … 13616 more characters".length,
+      4,
+    ]);
+    expect(found[1]).toMatch(/^x{10000}y{6384} … 13616 more characters$/);
   });
 
   test.each([

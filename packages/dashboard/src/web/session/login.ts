@@ -2,7 +2,7 @@
 import { computed, signal } from "@preact/signals";
 import { navigate } from "../router.ts";
 import { beginAtProvider, finishAtProvider, placesOfLogin, renewAtProvider } from "./provider.ts";
-import { store, stored } from "../state/tab-storage.ts";
+import { forgetStored, store, stored } from "../state/tab-storage.ts";
 import { type StoredLogin } from "./stored-login.ts";
 
 const loginShape = { "token!": "text", expires: "number", refresh: "text" } as const;
@@ -22,19 +22,26 @@ export const loginProblem = signal("");
 export const isLoggedIn = computed(() => login.value !== undefined);
 export const currentToken = (): string => login.value?.token ?? "";
 
+interface ChannelMessage {
+  ask?: boolean;
+  login?: StoredLogin;
+  replaces?: string;
+  /** The token of a user who has logged out. */
+  ended?: string;
+}
+
 const channel = new BroadcastChannel(channelName);
-channel.addEventListener(
-  "message",
-  ({ data }: MessageEvent<{ ask?: boolean; login?: StoredLogin; replaces?: string }>) => {
-    // oxlint-disable-next-line require-post-message-target-origin -- a channel, not a window
-    if (data.ask && login.value) channel.postMessage({ login: login.value });
-    const isRenewed = data.replaces !== undefined && data.replaces === login.value?.token;
-    // Another tab may be slow to respond, or be where the user logs in again after a login has ended.
-    if (data.login && (isRenewed || (!login.value && isOpenToOthers))) keep(data.login);
-  },
-);
+channel.addEventListener("message", ({ data }: MessageEvent<ChannelMessage>) => {
+  if (data.ended !== undefined && login.value && isSameUser(data.ended, login.value.token))
+    return leave();
+  // oxlint-disable-next-line require-post-message-target-origin -- a channel, not a window
+  if (data.ask && login.value) channel.postMessage({ login: login.value });
+  const isRenewed = data.replaces !== undefined && data.replaces === login.value?.token;
+  // Another tab may be slow to respond, or be where the user logs in again after a login has ended.
+  if (data.login && (isRenewed || (!login.value && isOpenToOthers))) keep(data.login);
+});
 /** Whether this tab takes the login of another one: not after its user has logged out. */
-let isOpenToOthers = true;
+let isOpenToOthers = stored("logged-out", {}) === undefined;
 
 /** Logs in with the code in the address, with the login that this tab has stored, or with that of another tab, in this order. */
 export async function resumeLogin(): Promise<void> {
@@ -49,7 +56,7 @@ export async function resumeLogin(): Promise<void> {
     if (!(finished instanceof Error)) return announce(finished);
     loginProblem.value = finished.message;
   }
-  const kept = readStored() ?? (await fromOtherTab());
+  const kept = readStored() ?? (isOpenToOthers ? await fromOtherTab() : undefined);
   if (kept) {
     keep(kept);
     loginProblem.value = "";
@@ -109,11 +116,31 @@ export function loginEnded(): void {
   forget();
 }
 
+/** Ends the login in all tabs that have it, and removes what they show and store: the next user of this browser sees none of it. */
 export function logOut(): void {
+  const token = currentToken();
+  // oxlint-disable-next-line require-post-message-target-origin -- a channel, not a window
+  channel.postMessage({ ended: token });
+  leave();
+}
+
+/** The page begins again: what it holds in memory is gone with it. */
+function leave(): void {
   isOpenToOthers = false;
   loginProblem.value = "";
+  forgetStored();
+  store("logged-out", {});
   forget();
+  isLeaving.value = true;
+  location.replace("/");
 }
+/** Nothing asks any more whether something would be lost. */
+export const isLeaving = signal(false);
+
+/** A login by link is always the owner's, whichever of them it is. */
+const isSameUser = (one: string, other: string): boolean =>
+  one === other || (one.startsWith(ownPrefix) && other.startsWith(ownPrefix));
+const ownPrefix = "spry-login.";
 
 function keep({ token, expires, refresh }: StoredLogin): void {
   login.value = {
@@ -122,6 +149,8 @@ function keep({ token, expires, refresh }: StoredLogin): void {
     ...(refresh !== undefined && { refresh }),
   };
   loginProblem.value = "";
+  isOpenToOthers = true;
+  store("logged-out", undefined);
   store(storageKey, login.value);
   clearTimeout(renewal);
   if (expires === undefined) return;

@@ -12,8 +12,11 @@ export interface Link {
   tab: string;
 }
 
-/** How far a Function is on its way from source to Pods, and which link blocks it. */
-export function chainOf(fn: Function, pods: readonly Pod[]): Link[] {
+/**
+ * How far a Function is on its way from source to Pods, and which link blocks it. Without `pods`, they are not known: the user may not
+ * see them.
+ */
+export function chainOf(fn: Function, pods: readonly Pod[] | undefined): Link[] {
   const { spec, status } = fn;
   const tones = {
     Source: toneOf(fn, "ConfigurationReady"),
@@ -40,7 +43,13 @@ export function chainOf(fn: Function, pods: readonly Pod[]): Link[] {
       text: words(fn, "Running", tones.Deploy),
       tab: "history",
     },
-    { name: "Pods", ...podsText(pods, isServedOnDemand(spec)), tab: "logs" },
+    {
+      name: "Pods",
+      ...(pods
+        ? podsText(pods, isServedOnDemand(spec))
+        : { tone: "idle", text: "not visible to you" }),
+      tab: "logs",
+    },
   ];
 }
 

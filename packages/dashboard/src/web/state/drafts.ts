@@ -6,61 +6,110 @@ import { type Signal, signal } from "@preact/signals";
 import { type Function, functions } from "@spry/function/browser";
 import { isConflict, mergePatchBetween } from "@spry/kube/browser";
 import { client } from "../api/client.ts";
+import { isLeaving } from "../session/login.ts";
 import { type Desired, desiredOf, desiredShape, isChanged } from "./changes.ts";
 import type { Clash } from "./merge.ts";
-import { store, stored } from "./tab-storage.ts";
+import { store, stored, storedNames } from "./tab-storage.ts";
 
 export interface Draft {
+  /** Of the Function: one that is made again under the same name is another one. */
+  uid: string;
+  namespace: string;
+  name: string;
   /** As the Function was when the user began. */
   base: Desired;
-  /** The Function's generation at that time. */
-  generation: number;
   edited: Desired;
   /** The YAML as typed, while it cannot be read. */
   yaml?: string;
 }
 
 const draftShape = {
+  "uid!": "text",
+  "namespace!": "text",
+  "name!": "text",
   "base!": desiredShape,
-  "generation!": "number",
   "edited!": desiredShape,
   yaml: "text",
 } as const;
 
 const drafts = new Map<string, Signal<Draft | undefined>>();
-const storageKey = (key: string): string => `draft.${key}`;
+const storageKey = (uid: string): string => `draft.${uid}`;
+/** Those that the browser has no room for, or does not store at all: closing the tab loses them. */
+export const unstored = signal<ReadonlySet<string>>(new Set());
 
-/** By `namespace/name`. */
-export function draftOf(key: string): Signal<Draft | undefined> {
-  let draft = drafts.get(key);
+const uidOf = ({ metadata }: Pick<Function, "metadata">): string => metadata.uid ?? "";
+
+export const draftOf = (fn: Pick<Function, "metadata">): Signal<Draft | undefined> =>
+  draftWith(uidOf(fn));
+
+function draftWith(uid: string): Signal<Draft | undefined> {
+  let draft = drafts.get(uid);
   if (!draft) {
-    draft = signal(stored<Draft>(storageKey(key), draftShape));
-    drafts.set(key, draft);
+    draft = signal(stored<Draft>(storageKey(uid), draftShape));
+    drafts.set(uid, draft);
   }
   return draft;
 }
 
-/** Records an edit. A draft that no longer differs from its base is discarded. */
-export function edit(fn: Function, change: (edited: Desired) => Desired, yaml?: string): void {
-  const key = `${fn.metadata.namespace}/${fn.metadata.name}`;
-  const draft = draftOf(key);
-  const base = draft.value?.base ?? desiredOf(fn);
-  const generation = draft.value?.generation ?? fn.metadata.generation ?? 0;
-  const edited = change(draft.value?.edited ?? base);
-  if (yaml === undefined && !isChanged(base, edited)) return discard(key);
-  draft.value = { base, generation, edited, ...(yaml !== undefined && { yaml }) };
-  store(storageKey(key), draft.value);
+/** Drafts of a Function of this name that has been deleted: all but that of `uid`. */
+export function draftsOfDeleted(namespace: string, name: string, uid = ""): Draft[] {
+  return storedNames("draft.").flatMap((key) => {
+    const { value } = draftWith(key.slice("draft.".length));
+    return value?.namespace === namespace && value.name === name && value.uid !== uid
+      ? [value]
+      : [];
+  });
 }
 
-export function discard(key: string): void {
-  draftOf(key).value = undefined;
-  store(storageKey(key), undefined);
+/** Records an edit. A draft that no longer differs from its base is discarded. */
+export function edit(fn: Function, change: (edited: Desired) => Desired, yaml?: string): void {
+  const before = draftOf(fn).value;
+  const base = before?.base ?? desiredOf(fn);
+  const edited = change(before?.edited ?? base);
+  if (yaml === undefined && !isChanged(base, edited)) return discard(fn);
+  keep(fn, { base, edited, ...(yaml !== undefined && { yaml }) });
 }
+
+function keep(fn: Function, content: Pick<Draft, "base" | "edited" | "yaml">): void {
+  const { namespace = "", name = "" } = fn.metadata;
+  const uid = uidOf(fn);
+  const draft: Draft = { uid, namespace, name, ...content };
+  draftOf(fn).value = draft;
+  setStored(uid, store(storageKey(uid), draft));
+}
+
+export const discard = (fn: Pick<Function, "metadata">): void => discardDraft(uidOf(fn));
+
+export function discardDraft(uid: string): void {
+  draftWith(uid).value = undefined;
+  store(storageKey(uid), undefined);
+  setStored(uid, true);
+}
+
+function setStored(uid: string, isStored: boolean): void {
+  if (unstored.value.has(uid) !== isStored) return;
+  const next = new Set(unstored.value);
+  if (isStored) next.delete(uid);
+  else next.add(uid);
+  unstored.value = next;
+}
+addEventListener("beforeunload", (event) => {
+  if (unstored.value.size > 0 && !isLeaving.value) event.preventDefault();
+});
 
 /** Makes the present Function the base of the edit. */
 export function rebase(fn: Function, edited: Desired): void {
-  discard(`${fn.metadata.namespace}/${fn.metadata.name}`);
-  edit(fn, () => edited);
+  discard(fn);
+  if (isChanged(desiredOf(fn), edited)) keep(fn, { base: desiredOf(fn), edited });
+}
+
+/** After `draft` was written, as a part of `fn`: what has been typed since stays, as a change of that. */
+export async function continueFrom(fn: Function, draft: Draft): Promise<void> {
+  const { mergeThreeWays } = await import("./merge.ts");
+  const { value } = draftOf(fn);
+  if (!value || value === draft) return discard(fn);
+  const { merged } = mergeThreeWays(draft.edited, value.edited, desiredOf(fn));
+  rebase(fn, merged);
 }
 
 /** Fields that another user has changed, too, since the edit began. */

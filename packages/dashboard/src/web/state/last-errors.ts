@@ -1,5 +1,5 @@
 /** Errors in the output of a Function, with their stacks, as runtimes write them line by line. */
-import type { LogLine } from "../api/log-stream.ts";
+import { type LogLine } from "./log-lines.ts";
 import { type Place, placeIn } from "./place-in-code.ts";
 
 export interface FoundError {
@@ -83,4 +83,16 @@ function messageIn(text: string): { message: string; request: string | undefined
   } catch {
     return undefined;
   }
+}
+
+/** The same error, with how often it is there; the newest of each. */
+export function grouped(errors: readonly FoundError[]): (FoundError & { count: number })[] {
+  const found = new Map<string, FoundError & { count: number }>();
+  for (const error of errors) {
+    const key = `${error.title}\n${error.stack}`;
+    const known = found.get(key);
+    if (known) known.count++;
+    else found.set(key, { ...error, count: 1 });
+  }
+  return [...found.values()];
 }

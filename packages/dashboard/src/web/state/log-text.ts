@@ -8,7 +8,10 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u2
 
 /** Without the sequences by which programs colour terminals, and without other control characters. */
 export function printable(text: string): string {
-  return text.replaceAll(sequences, "").replaceAll(controls, "");
+  const plain = text.replaceAll(sequences, "");
+  // What a program writes after `\r` is over what was there, as in a terminal: the last progress of many.
+  const [last = ""] = plain.split("\r").filter(Boolean).slice(-1);
+  return (plain.includes("\n") ? plain : last).replaceAll(controls, "");
 }
 
 export type LogLevel = "error" | "warn" | "info";

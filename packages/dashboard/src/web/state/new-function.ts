@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import { defaultRuntime, findRuntime } from "@spry/function/browser";
 import type { Template } from "@spry/function/templates";
+import { specShape } from "../api/object-shapes.ts";
 import { type Desired, desiredShape } from "./changes.ts";
 import { store, stored } from "./tab-storage.ts";
 
@@ -10,6 +11,8 @@ export interface NewFunction {
   namespace: string;
   /** Name and language of the template that the source is from. */
   template: string;
+  /** The source as the template had it. */
+  origin?: Desired["spec"]["source"];
   desired: Desired;
   /** The YAML as typed, while it cannot be read. */
   yaml?: string;
@@ -20,6 +23,7 @@ const newShape = {
   "name!": "text",
   "namespace!": "text",
   "template!": "text",
+  origin: specShape["source!"],
   "desired!": desiredShape,
   yaml: "text",
 } as const;

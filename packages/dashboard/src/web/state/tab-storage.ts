@@ -18,6 +18,17 @@ export function stored<T>(name: string, shape: Shape): T | undefined {
   }
 }
 
+/** The names, without `spry.`, that begin with this. */
+export function storedNames(beginning: string): string[] {
+  try {
+    return Object.keys(sessionStorage)
+      .filter((key) => key.startsWith(prefix + beginning))
+      .map((key) => key.slice(prefix.length));
+  } catch {
+    return [];
+  }
+}
+
 /** Whether the value could be stored; undefined removes it. */
 export function store(name: string, value: object | undefined): boolean {
   try {

@@ -152,6 +152,13 @@ export function Dialog({
         event.preventDefault();
         onClose();
       }}
+      // A browser closes a dialogue at the third Escape, whatever it is told: this one ends only with its component.
+      onClose={() => {
+        onClose();
+        setTimeout(() => {
+          if (ref.current?.isConnected && !ref.current.open) ref.current.showModal();
+        });
+      }}
       onMouseDown={(event) => {
         if (event.target === ref.current) onClose();
       }}

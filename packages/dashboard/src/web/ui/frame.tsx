@@ -2,9 +2,9 @@ import { type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { connectionState } from "../api/tab-connection.ts";
 import { paths, segments } from "../router.ts";
-import { logOut } from "../session/login.ts";
 import { info } from "../state/info.ts";
 import { Icon } from "./icon.tsx";
+import { askToLogOut } from "./log-out.tsx";
 import { openPalette } from "./palette.tsx";
 import { sections } from "./sections.ts";
 import { theme, toggleTheme } from "./theme.ts";
@@ -68,7 +68,13 @@ export function Frame({
           >
             <Icon name={dark ? "sun" : "moon"} />
           </button>
-          <button type="button" class="plain" aria-label="Log out" title="Log out" onClick={logOut}>
+          <button
+            type="button"
+            class="plain"
+            aria-label="Log out"
+            title="Log out"
+            onClick={askToLogOut}
+          >
             <Icon name="out" />
           </button>
         </header>

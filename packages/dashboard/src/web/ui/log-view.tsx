@@ -1,12 +1,17 @@
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type ComponentChildren } from "preact";
 import { type Pod } from "@spry/kube/browser";
-import { followLog, type LogLine } from "../api/log-stream.ts";
+import { followLog, hasOutput, tailLines } from "../api/log-stream.ts";
+import { type LogLine } from "../state/log-lines.ts";
 import { query } from "../router.ts";
+import { useKept } from "./use-kept.ts";
 
 /** How many lines a tab keeps, and how many it shows at once. */
 const maxLines = 5_000;
 const maxShown = 1_000;
+const noFilter = { words: "", level: "all" };
+const filterShape = { words: "text", level: "text" } as const;
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 /** Lines that arrive together are shown together. */
 const batchMs = 60;
 
@@ -24,9 +29,14 @@ export function LogView({
   above?: (lines: readonly LogLine[]) => ComponentChildren;
 }) {
   const [lines, setLines] = useState<LogLine[]>([]);
-  const [words, setWords] = useState(() => query.peek().get("q") ?? "");
-  const [level, setLevel] = useState<keyof typeof levels>("all");
-  const [isPaused, setPaused] = useState(false);
+  /** A filter is not lost with the view; the address may have one, too. */
+  const filter = useKept(`log ${label}`, noFilter, filterShape);
+  const [asked, setAsked] = useState(() => query.peek().get("q") ?? undefined);
+  const words = asked ?? filter.value.words;
+  const level = (filter.value.level in levels ? filter.value.level : "all") as keyof typeof levels;
+  /** The lines as they were: what is read is not replaced. */
+  const [paused, setPaused] = useState<readonly LogLine[]>();
+  const [dropped, setDropped] = useState(0);
   const [problem, setProblem] = useState("");
   const streams = useRef(new Map<string, () => void>());
   const pending = useRef<LogLine[]>([]);
@@ -40,16 +50,17 @@ export function LogView({
       timer.current ??= setTimeout(() => {
         timer.current = undefined;
         const more = pending.current.splice(0);
-        setLines((before) => merged(before, more));
+        setLines((before) => {
+          const all = merged(before, more);
+          if (all.length > maxLines) setDropped((count) => count + all.length - maxLines);
+          return all.slice(-maxLines);
+        });
       }, batchMs);
     };
     // The lines of a Pod that has been deleted meanwhile stay, and its stream ends by itself.
     for (const pod of pods) {
       const uid = pod.metadata.uid ?? "";
-      const hasOutput = pod.status?.containerStatuses?.some(
-        ({ state }) => state?.running ?? state?.terminated,
-      );
-      if (!hasOutput || streams.current.has(uid)) continue;
+      if (!hasOutput(pod) || streams.current.has(uid)) continue;
       streams.current.set(uid, followLog(pod, add, setProblem));
     }
     const present = new Set(pods.map(({ metadata }) => metadata.uid));
@@ -66,13 +77,14 @@ export function LogView({
     },
     [],
   );
-  const shown = useMemo(
-    () => filtered(lines, words, level).slice(-maxShown),
-    [lines, words, level],
-  );
-  useEffect(() => {
-    if (isAtEnd.current && !isPaused) box.current?.scrollTo(0, box.current.scrollHeight);
-  }, [shown, isPaused]);
+  const source = paused ?? lines;
+  const found = useMemo(() => filtered(source, words, level), [source, words, level]);
+  const shown = useMemo(() => found.slice(-maxShown), [found]);
+  const missing = found.length - shown.length + (paused ? 0 : dropped);
+  const newer = paused ? lines.length - paused.length : 0;
+  useLayoutEffect(() => {
+    if (isAtEnd.current && !paused) box.current?.scrollTo(0, box.current.scrollHeight);
+  }, [shown, paused]);
   return (
     <div class="stack">
       {above?.(lines)}
@@ -83,12 +95,15 @@ export function LogView({
           aria-label="Filter lines"
           placeholder="Filter: words, or a request’s id"
           value={words}
-          onInput={({ currentTarget }) => setWords(currentTarget.value)}
+          onInput={({ currentTarget }) => {
+            setAsked(undefined);
+            filter.change({ words: currentTarget.value });
+          }}
         />
         <select
           aria-label="Level"
           value={level}
-          onChange={({ currentTarget }) => setLevel(currentTarget.value as keyof typeof levels)}
+          onChange={({ currentTarget }) => filter.change({ level: currentTarget.value })}
         >
           {Object.entries(levels).map(([value, text]) => (
             <option key={value} value={value}>
@@ -96,14 +111,33 @@ export function LogView({
             </option>
           ))}
         </select>
-        <button type="button" aria-pressed={isPaused} onClick={() => setPaused(!isPaused)}>
-          {isPaused ? "Follow" : "Pause"}
+        <button
+          type="button"
+          aria-pressed={paused !== undefined}
+          onClick={() => {
+            isAtEnd.current = true;
+            setPaused(paused ? undefined : lines);
+          }}
+        >
+          {paused ? "Follow" : "Pause"}
         </button>
-        <button type="button" onClick={() => setLines([])}>
+        <button
+          type="button"
+          onClick={() => {
+            setLines([]);
+            setDropped(0);
+            if (paused) setPaused([]);
+          }}
+        >
           Clear
         </button>
       </div>
       {problem && <p class="error-text">{problem}</p>}
+      <p class="hint">
+        Times are those of your time zone ({Intl.DateTimeFormat().resolvedOptions().timeZone}).
+        {paused &&
+          ` Paused: ${newer > 0 ? `${newer} newer lines are not shown.` : "new lines wait."}`}
+      </p>
       <div
         class="log"
         ref={box}
@@ -114,6 +148,13 @@ export function LogView({
           isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40;
         }}
       >
+        {(missing > 0 || lines.length >= tailLines) && (
+          <div class="mark">
+            {missing > 0 ? `${missing} earlier lines are not shown. ` : ""}
+            Of each Pod, the last {tailLines} lines before this view was opened are here; kubectl
+            logs has the others.
+          </div>
+        )}
         {shown.length === 0 && (
           <div class="line muted">
             {lines.length > 0 ? "No line matches the filter." : "Nothing has been written yet."}
@@ -122,7 +163,7 @@ export function LogView({
         {shown.map(({ id, pod, time, text, level }) => (
           <div key={id} class="line">
             <span class="who" title={`${pod} ${time}`}>
-              {time.slice(11, 19)}
+              {clockOf(time)}
             </span>
             {pods.length > 1 && (
               <span class="who" title={pod}>
@@ -143,10 +184,16 @@ function merged(before: LogLine[], more: LogLine[]): LogLine[] {
   const all = [...before, ...more];
   if (more.some(({ time }) => time < last) || more.length > 1)
     all.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : a.id - b.id));
-  return all.slice(-maxLines);
+  return all;
 }
 
-function filtered(lines: LogLine[], words: string, level: keyof typeof levels): LogLine[] {
+/** `14:05:09`, in the browser's time zone. */
+function clockOf(time: string): string {
+  const date = new Date(time);
+  return Number.isNaN(date.getTime()) ? "" : clock.format(date);
+}
+
+function filtered(lines: readonly LogLine[], words: string, level: keyof typeof levels): LogLine[] {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
   return lines.filter(
     (line) =>

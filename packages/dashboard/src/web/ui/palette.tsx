@@ -3,11 +3,11 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { functions } from "@spry/function/browser";
 import { useLive } from "../api/live.ts";
 import { navigate, paths, query } from "../router.ts";
-import { logOut } from "../session/login.ts";
 import { stateOf } from "../state/function-state.ts";
 import { listedFunctions } from "../state/listed-functions.ts";
 import { Dialog } from "./basics.tsx";
 import { Icon, type IconName } from "./icon.tsx";
+import { askToLogOut } from "./log-out.tsx";
 import { sections } from "./sections.ts";
 import { toggleTheme } from "./theme.ts";
 
@@ -33,7 +33,7 @@ const commands: Command[] = [
   })),
   { title: "Switch the theme", note: "", icon: "moon", run: toggleTheme },
   { title: "Keyboard shortcuts", note: "?", icon: "settings", run: () => (isOpen.value = "keys") },
-  { title: "Log out", note: "", icon: "out", run: logOut },
+  { title: "Log out", note: "", icon: "out", run: askToLogOut },
 ];
 
 /** Between the keys of a sequence as they were typed: the page may be busy with drawing meanwhile. */

@@ -143,7 +143,7 @@ export function CreateView() {
               ? "It is built and started at once."
               : `You may not create Functions in namespace ${namespace}.`}
           </span>
-          <button type="button" onClick={() => (first ? keepNew(beginning(first)) : undefined)}>
+          <button type="button" onClick={() => first && replaceNew(beginning(first))}>
             Start over
           </button>
           <button type="submit" class="primary" disabled={isBusy || !mayCreate}>
@@ -153,6 +153,13 @@ export function CreateView() {
       </form>
     </Frame>
   );
+}
+
+/** Undo brings back what was typed. */
+function replaceNew(next: NewFunction): void {
+  const before = newFunction.value;
+  keepNew(next);
+  toast("idle", "What you had typed was replaced.", { label: "Undo", run: () => keepNew(before) });
 }
 
 function beginning(template: Template): NewFunction {

@@ -1,6 +1,8 @@
 import { defaultRuntime, type FunctionSpec } from "@spry/function/browser";
 import type { Template } from "@spry/function/templates";
-import { fromTemplate, templateId } from "../../state/new-function.ts";
+import { deepEqual } from "@spry/kube/browser";
+import { toast } from "../../ui/toasts.tsx";
+import { fromTemplate, keepNew, templateId } from "../../state/new-function.ts";
 import { emptyRepository } from "../form/git-fields.tsx";
 import { type NewFunctionProps } from "./new-function-props.ts";
 
@@ -25,8 +27,19 @@ export function TemplateCards({
   change,
 }: NewFunctionProps & { templates: readonly Template[] }) {
   const { desired, name } = made;
-  const choose = (id: string, spec: FunctionSpec) =>
-    change({ template: id, desired: { ...desired, spec } });
+  const choose = (id: string, spec: FunctionSpec) => {
+    const sources = templates.map((each) => fromTemplate(each, "").source);
+    const isTyped =
+      !deepEqual(made.origin ?? {}, desired.spec.source) &&
+      !sources.some((each) => deepEqual(each, desired.spec.source)) &&
+      !deepEqual(desired.spec.source, { gitRepository: emptyRepository });
+    change({ template: id, origin: spec.source, desired: { ...desired, spec } });
+    if (!isTyped) return;
+    toast("idle", "The code that you had typed was replaced by the template’s.", {
+      label: "Undo",
+      run: () => keepNew(made),
+    });
+  };
   return (
     <div class="cards" role="radiogroup" aria-label="Template" onKeyDown={moveChoice}>
       {templates.map((template) => {

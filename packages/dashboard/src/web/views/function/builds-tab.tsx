@@ -48,7 +48,16 @@ export function BuildsTab({ fn }: TabProps) {
   );
   if (!job) {
     return (
-      <Empty title={jobs.isReady.value ? "No builds to show" : "…"} actions={again}>
+      <Empty
+        title={
+          jobs.isReady.value
+            ? "No builds to show"
+            : jobs.problem.value
+              ? "The builds cannot be read"
+              : "Loading …"
+        }
+        actions={again}
+      >
         {jobs.problem.value ||
           "A change of code or packages is built into an image, and its log appears here. Builds are removed some time after they have ended."}
       </Empty>

@@ -13,11 +13,20 @@ const toneWords: Record<Tone, string> = {
 };
 
 /** From source to Pods. The link that blocks the Function is red, and leads to the reason. */
-export function Chain({ fn, pods }: { fn: Function; pods: readonly Pod[] }) {
+export function Chain({
+  fn,
+  pods,
+  podsProblem = "",
+}: {
+  fn: Function;
+  pods: readonly Pod[];
+  /** Why they are not known. */
+  podsProblem?: string;
+}) {
   const { namespace = "", name = "" } = fn.metadata;
   return (
     <ol class="chain" aria-label="From source to Pods">
-      {chainOf(fn, pods).map((link) => (
+      {chainOf(fn, podsProblem ? undefined : pods).map((link) => (
         <li key={link.name} class={`tone-${link.tone}`}>
           <a href={paths.fn(namespace, name, link.tab)}>
             <span class="link-name">

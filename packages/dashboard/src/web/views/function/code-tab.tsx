@@ -7,18 +7,20 @@ import { problemOf } from "../../state/function-state.ts";
 import { placeIn } from "../../state/place-in-code.ts";
 import { may } from "../../state/rights.ts";
 import { Code, FileTitle, languageOf } from "../../ui/code.tsx";
+import { UnfinishedYaml } from "./unfinished-yaml.tsx";
 import { type TabProps } from "./tab-props.ts";
 
 /** The source and its dependencies, or where they are: in a Git repository or a directory. */
 export function CodeTab({ fn }: TabProps) {
   const { namespace, name } = fn.metadata;
-  const draft = draftOf(`${namespace}/${name}`);
+  const draft = draftOf(fn);
   const spec = draft.value?.edited.spec ?? fn.spec;
   const { inline } = spec.source;
   const line = Number(query.value.get("line"));
   const shownLine = useRef(0);
   if (!inline) return <OtherSource fn={fn} />;
-  const readOnly = !may(namespace ?? "", "patch", "functions");
+  const isUnfinished = draft.value?.yaml !== undefined;
+  const readOnly = isUnfinished || !may(namespace ?? "", "patch", "functions");
   const runtime = spec.runtime ?? defaultRuntime;
   const { dependencyFile = "package.json", handlerFile = "handler.js" } =
     findRuntime(runtime) ?? {};
@@ -43,6 +45,7 @@ export function CodeTab({ fn }: TabProps) {
   };
   return (
     <div class="stack">
+      {isUnfinished && <UnfinishedYaml fn={fn} />}
       <FileTitle file={handlerFile} language={languageOf(runtime, inline.source)} />
       <Code
         key={`source ${line}`}

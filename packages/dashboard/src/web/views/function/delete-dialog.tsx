@@ -19,7 +19,11 @@ import { toast } from "../../ui/toasts.tsx";
 import { type TabProps } from "./tab-props.ts";
 
 /** Shows what is deleted with a Function, and what stays. The deletion can be undone for a while. */
-export function DeleteDialog({ fn, pods, onClose }: TabProps & { onClose: () => void }) {
+export function DeleteDialog({
+  fn,
+  pods,
+  onClose,
+}: Pick<TabProps, "fn" | "pods"> & { onClose: () => void }) {
   const { namespace = "", name = "" } = fn.metadata;
   const revisions = useLive(functionRevisions, {
     namespace,

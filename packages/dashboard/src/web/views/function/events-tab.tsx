@@ -42,7 +42,9 @@ export function EventsTab({ fn }: TabProps) {
         </div>
         {events.length === 0 && (
           <Empty
-            title={isReady.value ? "No Events" : problem.value ? "Events cannot be read" : "…"}
+            title={
+              isReady.value ? "No Events" : problem.value ? "Events cannot be read" : "Loading …"
+            }
           >
             {problem.value ||
               "Each step of a Function is an Event; Kubernetes keeps them for an hour."}

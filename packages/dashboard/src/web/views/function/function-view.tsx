@@ -12,19 +12,20 @@ import { Boundary } from "../../ui/boundary.tsx";
 import { Frame } from "../../ui/frame.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { later } from "../../ui/later.tsx";
+import { DraftsOfDeleted } from "./drafts-of-deleted.tsx";
 import { Chain } from "./chain.tsx";
 import { CodeTab } from "./code-tab.tsx";
 import { ConditionProblem } from "./condition-problem.tsx";
 import { BuildsTab } from "./builds-tab.tsx";
-import { HistoryTab } from "./history-tab.tsx";
 import { LogsTab } from "./logs-tab.tsx";
 import { MetricsTab } from "./metrics-tab.tsx";
 import { SettingsTab } from "./settings-tab.tsx";
 import { EventsTab } from "./events-tab.tsx";
 import { SaveBar } from "./save-bar.tsx";
 import { type TabProps } from "./tab-props.ts";
-import { TryTab } from "./try-tab.tsx";
 
+const TryTab = later(async () => (await import("./try-tab.tsx")).TryTab);
+const HistoryTab = later(async () => (await import("./history-tab.tsx")).HistoryTab);
 const YamlTab = later(async () => (await import("./yaml-tab.tsx")).YamlTab);
 
 const tabs: { id: string; title: string; view: ComponentType<TabProps> }[] = [
@@ -67,6 +68,7 @@ export function FunctionView({
         current.offsetLeft - (bar.current.clientWidth - current.offsetWidth) / 2;
   }, [tab, isShown]);
   const instances = useMemo(() => pods.items.value.filter(isInstance), [pods.items.value]);
+  const podsProblem = pods.isReady.value ? "" : pods.problem.value;
   const crumbs = (
     <>
       <a href={paths.functions()} class="not-phone">
@@ -89,7 +91,10 @@ export function FunctionView({
     return (
       <Frame title={name} crumbs={crumbs}>
         {isReady.value ? (
-          <Missing namespace={namespace} name={name} />
+          <div class="stack loose">
+            <Missing namespace={namespace} name={name} />
+            <DraftsOfDeleted namespace={namespace} name={name} />
+          </div>
         ) : (
           problem.value && <Problem title="This Function cannot be read" text={problem.value} />
         )}
@@ -102,7 +107,7 @@ export function FunctionView({
       <div class="stack loose">
         <Boundary name="The state of the Function">
           <Head fn={fn} />
-          <Chain fn={fn} pods={instances} />
+          <Chain fn={fn} pods={instances} podsProblem={podsProblem} />
           <ConditionProblem fn={fn} />
         </Boundary>
         <nav class="tabs" aria-label="Views of the Function" ref={bar}>
@@ -116,10 +121,11 @@ export function FunctionView({
             </a>
           ))}
         </nav>
+        <DraftsOfDeleted namespace={namespace} name={name} fn={fn} />
         <Boundary key={chosen.id} name={`The tab ${chosen.title}`}>
-          <Tab fn={fn} pods={instances} />
+          <Tab fn={fn} pods={instances} podsProblem={podsProblem} />
         </Boundary>
-        {draftOf(`${namespace}/${name}`).value && (
+        {draftOf(fn).value && (
           <Boundary name="The bar of changes">
             <SaveBar fn={fn} />
           </Boundary>

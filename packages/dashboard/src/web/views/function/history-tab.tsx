@@ -11,9 +11,11 @@ import {
 } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
 import { useLive } from "../../api/live.ts";
-import { type Desired, desiredOf } from "../../state/changes.ts";
+import { type Desired, desiredOf, isChanged } from "../../state/changes.ts";
 import { linesOf } from "../../state/chain.ts";
 import { draftOf, edit, save } from "../../state/drafts.ts";
+import { problemOf } from "../../state/function-state.ts";
+import { readable } from "../../state/place-in-code.ts";
 import { urlOf } from "../../state/info.ts";
 import { shared } from "../../state/traffic.ts";
 import { may } from "../../state/rights.ts";
@@ -35,6 +37,7 @@ export function HistoryTab({ fn }: TabProps) {
   const [shown, setShown] = useState<FunctionRevision>();
   const revisions = revisionsOf(fn, live.items.value);
   const readOnly = !may(namespace, "patch", "functions");
+  const present = desiredOf(fn);
   if (revisions.length === 0) {
     return (
       <Empty
@@ -43,7 +46,7 @@ export function HistoryTab({ fn }: TabProps) {
             ? "No history yet"
             : live.problem.value
               ? "The history cannot be read"
-              : "…"
+              : "Loading …"
         }
       >
         {live.problem.value ||
@@ -55,7 +58,8 @@ export function HistoryTab({ fn }: TabProps) {
     const base = desiredOf(fn);
     const target = { namespace, name };
     try {
-      await save(target, { base, edited: restored(base, revision) });
+      const saved = await save(target, { base, edited: restored(base, revision) });
+      if ("clashes" in saved) throw new Error("another user has changed it at this moment");
       toast("good", `${name} returns to version ${revision.revision}.`, {
         label: "Undo",
         run: () => void save(target, { base: restored(base, revision), edited: base }),
@@ -85,7 +89,7 @@ export function HistoryTab({ fn }: TabProps) {
                 <button type="button" class="small" onClick={() => setShown(revision)}>
                   Compare
                 </button>
-                {!readOnly && revision.revision !== fn.status?.revision && (
+                {!readOnly && isChanged(present, restored(present, revision)) && (
                   <button type="button" class="small" onClick={() => void rollBack(revision)}>
                     Roll back
                   </button>
@@ -144,11 +148,24 @@ function Serves({
   const share = sharesOf(fn.spec.traffic)
     .filter((each) => (each.revision ?? fn.status?.revision) === revision.revision)
     .reduce((sum, { percent = 0 }) => sum + percent, 0);
-  if (share > 0) return <State tone="good">{share} %</State>;
+  if (share > 0) return <State tone="good">serves {share} %</State>;
   const hasServed = revision.metadata.annotations?.[annotations.served] === "true";
   if (hasServed) return <span class="muted">–</span>;
-  return <State tone={isNewest ? "busy" : "idle"}>{isNewest ? "not ready" : "never ready"}</State>;
+  if (!isNewest) return <State tone="idle">never ready</State>;
+  const failure = problemOf(fn);
+  if (!failure) return <State tone="busy">not ready</State>;
+  const [reason = ""] = readable(failure.message).split("\n");
+  return (
+    <>
+      <State tone="bad">never ready</State>
+      <div class="reason" title={failure.message}>
+        {reason.length > maxReason ? `${reason.slice(0, maxReason)} …` : reason}
+      </div>
+    </>
+  );
 }
+
+const maxReason = 160;
 
 const sharesOf = (traffic: TrafficShare[] | undefined): TrafficShare[] =>
   traffic?.length ? traffic : [{ latest: true, percent: 100 }];
@@ -160,14 +177,15 @@ const labelOf = ({ revision }: TrafficShare): string =>
 function Traffic({
   fn,
   revisions,
-  readOnly,
+  readOnly: mayNot,
 }: {
   fn: TabProps["fn"];
   revisions: FunctionRevision[];
   readOnly: boolean;
 }) {
-  const { namespace, name } = fn.metadata;
-  const spec = draftOf(`${namespace}/${name}`).value?.edited.spec ?? fn.spec;
+  const draft = draftOf(fn).value;
+  const spec = draft?.edited.spec ?? fn.spec;
+  const readOnly = mayNot || draft?.yaml !== undefined;
   const shares = sharesOf(spec.traffic);
   const set = (next: TrafficShare[]) =>
     edit(fn, (edited) => {

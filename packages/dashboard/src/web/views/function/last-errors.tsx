@@ -1,8 +1,8 @@
 import { useMemo } from "preact/hooks";
 import { type Function } from "@spry/function/browser";
-import { type LogLine } from "../../api/log-stream.ts";
+import { type LogLine } from "../../state/log-lines.ts";
 import { paths } from "../../router.ts";
-import { errorsIn } from "../../state/last-errors.ts";
+import { errorsIn, grouped } from "../../state/last-errors.ts";
 import { readable } from "../../state/place-in-code.ts";
 import { Age } from "../../ui/basics.tsx";
 
@@ -10,7 +10,7 @@ const maxShown = 5;
 
 /** The last errors in the output, each with its stack and the line of the source that it comes from. */
 export function LastErrors({ fn, lines }: { fn: Function; lines: readonly LogLine[] }) {
-  const errors = useMemo(() => errorsIn(lines), [lines]);
+  const errors = useMemo(() => grouped(errorsIn(lines)), [lines]);
   if (errors.length === 0) return null;
   const { namespace = "", name = "" } = fn.metadata;
   const source = fn.spec.source.inline?.source.split("\n");
@@ -19,7 +19,8 @@ export function LastErrors({ fn, lines }: { fn: Function; lines: readonly LogLin
       <div class="head">
         <h2>Last errors</h2>
         <span class="muted">
-          {errors.length} in the output below{errors.length > maxShown ? `, ${maxShown} shown` : ""}
+          {errors.reduce((sum, { count }) => sum + count, 0)} in the output below
+          {errors.length > maxShown ? `, ${maxShown} kinds shown` : ""}
         </span>
       </div>
       <div class="body stack">
@@ -30,6 +31,7 @@ export function LastErrors({ fn, lines }: { fn: Function; lines: readonly LogLin
               <summary>
                 <span class="error-text">{readable(error.title)}</span>{" "}
                 <span class="muted nowrap">
+                  {error.count > 1 && `${error.count} times, last `}
                   <Age time={error.time} /> ago
                 </span>
               </summary>

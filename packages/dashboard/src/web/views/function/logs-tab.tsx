@@ -1,17 +1,19 @@
 import { useMemo } from "preact/hooks";
 import { isServedOnDemand } from "@spry/function/browser";
-import { Empty } from "../../ui/basics.tsx";
+import { Empty, Problem } from "../../ui/basics.tsx";
 import { LogView } from "../../ui/log-view.tsx";
 import { LastErrors } from "./last-errors.tsx";
 import { PodTable } from "./pod-table.tsx";
 import { type TabProps } from "./tab-props.ts";
 
 /** The Pods, and the output of all of them. */
-export function LogsTab({ fn, pods }: TabProps) {
+export function LogsTab({ fn, pods, podsProblem }: TabProps) {
   const sorted = useMemo(
     () => [...pods].sort((a, b) => ((a.metadata.name ?? "") < (b.metadata.name ?? "") ? -1 : 1)),
     [pods],
   );
+  if (podsProblem)
+    return <Problem tone="warn" title="The Pods cannot be seen" text={podsProblem} />;
   if (pods.length === 0) {
     return (
       <Empty title="No Pods, so no output">

@@ -2,14 +2,17 @@ import { useEffect, useState } from "preact/hooks";
 import { type Function, validateFunction } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
 import { desiredOf, isChanged } from "../../state/changes.ts";
+import { isLoggedIn } from "../../session/login.ts";
 import {
   type Clashing,
+  continueFrom,
   discard,
   type Draft,
   draftOf,
   edit,
   rebase,
   save,
+  unstored,
 } from "../../state/drafts.ts";
 import { may } from "../../state/rights.ts";
 import { Dialog, Problem } from "../../ui/basics.tsx";
@@ -25,28 +28,26 @@ const watchPatienceMs = 3_000;
 /** On all tabs while changes have not been applied: apply or discard them. */
 export function SaveBar({ fn }: { fn: Function }) {
   const { namespace = "", name = "" } = fn.metadata;
-  const key = `${namespace}/${name}`;
-  const draft = draftOf(key);
+  const draft = draftOf(fn);
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState("");
   const [clash, setClash] = useState<Clashing>();
   const [isReviewing, setReviewing] = useState(false);
   // The draft is shown until the watch has brought what was saved: the code before it would look like a loss.
-  const [saved, setSaved] = useState<{ generation: number; draft: Draft }>();
-  const isCurrent = saved !== undefined && (fn.metadata.generation ?? 0) >= saved.generation;
+  const [saved, setSaved] = useState<{ fn: Function; draft: Draft }>();
+  const isCurrent =
+    saved !== undefined && (fn.metadata.generation ?? 0) >= (saved.fn.metadata.generation ?? 0);
   useEffect(() => {
     if (saved === undefined) return undefined;
     const finish = () => {
-      const { value } = draftOf(key);
-      // What has been typed since the click stays, as a change of what was saved.
-      if (value && value !== saved.draft) rebase(fn, value.edited);
-      else discard(key);
-      setSaved(undefined);
+      void continueFrom(saved.fn, saved.draft).then(() => setSaved(undefined));
     };
     if (isCurrent) return finish();
     const timer = setTimeout(finish, watchPatienceMs);
     return () => clearTimeout(timer);
   }, [saved, isCurrent]);
+  // What has failed without a login is tried again with the next one.
+  useEffect(() => setFailure(""), [isLoggedIn.value]);
   const { value } = draft;
   if (!value || saved !== undefined || !may(namespace, "patch", "functions")) return null;
   const problems = validateFunction({ ...fn, spec: value.edited.spec });
@@ -57,7 +58,7 @@ export function SaveBar({ fn }: { fn: Function }) {
       const saved = await save({ namespace, name }, value);
       if ("clashes" in saved) return setClash(saved);
       setClash(undefined);
-      setSaved({ generation: saved.fn.metadata.generation ?? 0, draft: value });
+      setSaved({ fn: saved.fn, draft: value });
       toast("good", `${name} is applied. The previous version serves until the new one is ready.`);
     } catch (error) {
       setFailure(messageOf(error));
@@ -68,7 +69,7 @@ export function SaveBar({ fn }: { fn: Function }) {
   const isOutdated = isChanged(value.base, desiredOf(fn));
   const goBack = () => {
     const { edited } = value;
-    discard(key);
+    discard(fn);
     toast("idle", "Your changes were discarded.", {
       label: "Undo",
       run: () => edit(fn, () => edited),
@@ -92,7 +93,7 @@ export function SaveBar({ fn }: { fn: Function }) {
           onChoose={(edited) => {
             setClash(undefined);
             rebase(clash.theirs, edited);
-            const { value: next } = draftOf(key);
+            const { value: next } = draftOf(fn);
             if (next) void apply(next);
           }}
         />
@@ -118,7 +119,9 @@ export function SaveBar({ fn }: { fn: Function }) {
           <span class="muted not-phone">
             {isOutdated
               ? "Another user has changed this Function meanwhile: Apply keeps both changes, and shows what both have changed."
-              : "They stay in this tab."}
+              : unstored.value.has(fn.metadata.uid ?? "")
+                ? "This browser has no room to store them: they are lost when this tab is closed."
+                : "They stay in this tab."}
           </span>
         </span>
         <button type="button" onClick={goBack} disabled={isBusy}>

@@ -11,19 +11,23 @@ import { RuntimeField } from "../form/runtime-field.tsx";
 import { ScheduleFields } from "../form/schedule-fields.tsx";
 import { ScaleFields } from "../form/scale-fields.tsx";
 import { DeleteDialog } from "./delete-dialog.tsx";
+import { UnfinishedYaml } from "./unfinished-yaml.tsx";
 import { type TabProps } from "./tab-props.ts";
 
 /** Everything about a Function except its code, as a form. The YAML tab shows the same object. */
 export function SettingsTab({ fn, pods }: TabProps) {
-  const { namespace = "", name } = fn.metadata;
+  const { namespace = "" } = fn.metadata;
   const [isDeleting, setDeleting] = useState(false);
-  const { spec, metadata } = draftOf(`${namespace}/${name}`).value?.edited ?? desiredOf(fn);
+  const draft = draftOf(fn).value;
+  const { spec, metadata } = draft?.edited ?? desiredOf(fn);
   const onChange = (next: FunctionSpec) => edit(fn, (edited) => ({ ...edited, spec: next }));
   const problems = validateFunction({ ...fn, spec });
-  const readOnly = !may(namespace, "patch", "functions");
+  const isUnfinished = draft?.yaml !== undefined;
+  const readOnly = isUnfinished || !may(namespace, "patch", "functions");
   const form = { namespace, spec, onChange, problems, readOnly };
   return (
     <div class="stack loose narrow">
+      {isUnfinished && <UnfinishedYaml fn={fn} />}
       <section class="panel">
         <div class="body stack">
           <RuntimeField {...form} />

@@ -6,4 +6,6 @@ export interface TabProps {
   fn: Function;
   /** The Pods that answer requests; those of builds are not among them. */
   pods: readonly Pod[];
+  /** Why the Pods are not known; empty where they are. */
+  podsProblem: string;
 }

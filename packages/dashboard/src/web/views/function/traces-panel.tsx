@@ -4,7 +4,7 @@ import { Table } from "../../ui/table.tsx";
 import { type TabProps } from "./tab-props.ts";
 
 /** Where the Function's spans go, and the traces of the console's requests; without a collector, how to turn traces on. */
-export function TracesPanel({ fn, pods }: TabProps) {
+export function TracesPanel({ fn, pods }: Pick<TabProps, "fn" | "pods">) {
   const { namespace = "", name = "" } = fn.metadata;
   const collector = collectorOf(pods);
   const calls = tracedCalls(namespace, name);

@@ -1,4 +1,5 @@
 import { type Desired } from "../../state/changes.ts";
+import { withPlainEnds } from "../../state/line-ends.ts";
 import { yamlOf } from "../../state/yaml.ts";
 import { Diff } from "../../ui/diff.tsx";
 
@@ -14,5 +15,19 @@ export function YamlDiff({
   before: Desired;
   after: Desired;
 }) {
-  return <Diff label={label} before={yamlOf(target, before)} after={yamlOf(target, after)} />;
+  return (
+    <Diff
+      label={label}
+      before={yamlOf(target, byLine(before))}
+      after={yamlOf(target, byLine(after))}
+    />
+  );
+}
+
+/** A source with other line ends is a single line in YAML, of which a change shows nothing. */
+function byLine({ metadata, spec }: Desired): Desired {
+  const { inline } = spec.source;
+  if (!inline) return { metadata, spec };
+  const source = { inline: { ...inline, source: withPlainEnds(inline.source) } };
+  return { metadata, spec: { ...spec, source } };
 }

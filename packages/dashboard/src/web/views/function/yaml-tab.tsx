@@ -4,12 +4,13 @@ import { draftOf, edit } from "../../state/drafts.ts";
 import { may } from "../../state/rights.ts";
 import { readYaml, yamlOf } from "../../state/yaml.ts";
 import { Code } from "../../ui/code.tsx";
+import { YamlProblem } from "../form/yaml-problem.tsx";
 import { type TabProps } from "./tab-props.ts";
 
 /** The Function as YAML. The other tabs show the same object: what is typed in one appears in the others. */
 export function YamlTab({ fn }: TabProps) {
   const { namespace = "", name = "" } = fn.metadata;
-  const draft = draftOf(`${namespace}/${name}`).value;
+  const draft = draftOf(fn).value;
   const desired = draft?.edited ?? desiredOf(fn);
   // While the user types, the text keeps its order, comments and blank lines.
   const typed = useRef<{ text: string; means: string }>(undefined);
@@ -28,15 +29,19 @@ export function YamlTab({ fn }: TabProps) {
     const read = readYaml(current, { name, namespace });
     return "problem" in read ? [{ line: read.line, message: read.problem }] : [];
   };
+  const [wrong] = draft?.yaml === undefined ? [] : problems(draft.yaml);
   return (
-    <Code
-      tall
-      label={`YAML of ${name}`}
-      language="yaml"
-      text={text}
-      readOnly={!may(namespace, "patch", "functions")}
-      onChange={change}
-      problems={problems}
-    />
+    <div class="stack">
+      {wrong && <YamlProblem {...wrong} />}
+      <Code
+        tall
+        label={`YAML of ${name}`}
+        language="yaml"
+        text={text}
+        readOnly={!may(namespace, "patch", "functions")}
+        onChange={change}
+        problems={problems}
+      />
+    </div>
   );
 }
