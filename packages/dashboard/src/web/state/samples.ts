@@ -8,6 +8,7 @@ import {
   type Resource,
 } from "@spry/kube/browser";
 import { labels } from "@spry/function/browser";
+import { connectionState } from "../api/tab-connection.ts";
 import { asUser, client } from "../api/client.ts";
 import { fitted } from "./shape.ts";
 import { type Counters, noRates, type Rates, ratesOf } from "./rates.ts";
@@ -19,7 +20,7 @@ export interface Sample extends Rates {
   cpu: number | null;
   memory: number | null;
   /** Those that run. */
-  pods: number;
+  pods: number | null;
 }
 
 interface PodMetrics extends KubeObject {
@@ -43,6 +44,7 @@ const metricsShape = {
   "items!": [{ "containers!": [{ "usage!": { "cpu!": "text", "memory!": "text" } }] }],
 } as const;
 const everyMs = 2_000;
+const maxGapSeconds = 8;
 /** An hour. */
 const maxSamples = 1_800;
 
@@ -77,10 +79,16 @@ class Sampler {
     const time = Date.now() / 1000;
     const rates = counters && ratesOf(this.#before, { time, counters });
     this.#before = counters && { time, counters };
-    this.samples.value = [
-      ...this.samples.value.slice(1 - maxSamples),
-      { time, ...noRates, ...rates, ...usage, pods: running() },
-    ];
+    const before = this.samples.value.slice(2 - maxSamples);
+    const last = before.at(-1)?.time;
+    // While the view was closed, or nothing answered, nothing is known: no line is drawn through that.
+    const gap =
+      last !== undefined && time - last > maxGapSeconds
+        ? [{ time: last + everyMs / 1000, ...noRates, cpu: null, memory: null, pods: null }]
+        : [];
+    const isAway = connectionState.value === "lost";
+    const pods = isAway ? null : running();
+    this.samples.value = [...before, ...gap, { time, ...noRates, ...rates, ...usage, pods }];
   }
 
   async #counters(): Promise<Counters | undefined> {

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { type ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Tone } from "../state/function-state.ts";
@@ -197,10 +198,16 @@ export function ageOf(time: string | undefined, now = Date.now()): string {
   return `${Math.floor(seconds / size)}${name}`;
 }
 
+/** All ages go on together. */
+const now = signal(Date.now());
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 1_000);
+
 export function Age({ time }: { time: string | undefined }) {
   return (
     <time dateTime={time} title={time}>
-      {ageOf(time)}
+      {ageOf(time, Math.max(now.value, Date.now() - 1_000))}
     </time>
   );
 }

@@ -22,6 +22,13 @@ function rangeOf({ data: [times] }: uPlot): [min: number, max: number] {
 const clockTimes = (_: uPlot, ticks: number[]): string[] =>
   ticks.map((seconds) => new Date(seconds * 1000).toLocaleTimeString("en-GB"));
 
+/** As many digits as make neighbours different. */
+const numbers = (_: uPlot, ticks: number[]): string[] => {
+  const step = (ticks[1] ?? 1) - (ticks[0] ?? 0);
+  const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(step || 1))));
+  return ticks.map((tick) => tick.toFixed(digits));
+};
+
 /** Lines over time. The text next to it has the numbers: the drawing itself is hidden from screen readers. */
 export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] }) {
   const ref = useRef<HTMLDivElement>(null);
@@ -59,7 +66,7 @@ export function Chart({ times, lines }: { times: number[]; lines: ChartLine[] })
         },
         axes: [
           { ...axis, values: clockTimes, space: 70, size: 28 },
-          { ...axis, size: 46 },
+          { ...axis, size: 46, values: numbers },
         ],
         series: [
           {},

@@ -32,6 +32,9 @@ export function Frame({
   const dark = theme.value === "dark";
   return (
     <div class="app">
+      <button type="button" class="skip" onClick={() => document.querySelector("main")?.focus()}>
+        Skip to the content
+      </button>
       <nav class="sidebar" aria-label="Sections">
         <a class="brand" href={paths.functions()}>
           <img src="/assets/icon.svg" alt="" />

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { functions } from "@spry/function/browser";
 import { useLive } from "../api/live.ts";
-import { navigate, paths, query } from "../router.ts";
+import { navigate, paths, query, segments } from "../router.ts";
 import { stateOf } from "../state/function-state.ts";
 import { listedFunctions } from "../state/listed-functions.ts";
 import { Dialog } from "./basics.tsx";
@@ -42,6 +42,8 @@ const maxShown = 12;
 
 /** The keyboard: Ctrl-K opens the list of commands and Functions; single keys work while no field is being typed in. */
 export function Palette() {
+  // Another view, by Back for example, has nothing of this one's dialogues.
+  useEffect(close, [segments.value.join("/")]);
   useEffect(() => {
     let before: { key: string; time: number } | undefined;
     const onKey = (event: KeyboardEvent) => {
@@ -181,6 +183,8 @@ const keys: [keys: string, what: string][] = [
   ["n", "create a Function"],
   ["↑ ↓", "move in a list; Enter opens"],
   ...sections.map(({ key, title }): [string, string] => [`g ${key}`, title]),
+  ["Ctrl S", "apply the changes of a Function"],
+  ["Ctrl Enter", "send the request of “Try it”"],
   ["Esc, then Tab", "leave the editor"],
   ["?", "this list"],
 ];

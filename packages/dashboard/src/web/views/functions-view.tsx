@@ -3,6 +3,7 @@ import { type Function, functions } from "@spry/function/browser";
 import { useLive } from "../api/live.ts";
 import { useNamespaceNames } from "../api/namespace-names.ts";
 import { paths, query, setQuery } from "../router.ts";
+import { draftOf } from "../state/drafts.ts";
 import { sourceOf, stateOf } from "../state/function-state.ts";
 import { listedFunctions } from "../state/listed-functions.ts";
 import { namespaceForNew } from "../state/rights.ts";
@@ -117,7 +118,10 @@ function Row({
   return (
     <a class="vrow" style={style} href={paths.fn(namespace, name)}>
       <span class="cells fn-cells">
-        <span class="name clip">{name}</span>
+        <span class="name clip">
+          {name}
+          {draftOf(fn).value && <span class="muted light"> changes not applied</span>}
+        </span>
         <span class="clip" title={title}>
           <State tone={tone}>{word}</State>
         </span>
@@ -178,7 +182,8 @@ function hasWords(fn: Function, words: string[]): boolean {
 }
 
 const keyOf = ({ metadata }: Function): string => `${metadata.name}/${metadata.namespace}`;
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+/** `fn-2` before `fn-10`. */
+const { compare } = new Intl.Collator("en", { numeric: true });
 
 const countText = (shown: number, all: number): string =>
   shown === all ? `${all} ${all === 1 ? "Function" : "Functions"}` : `${shown} of ${all}`;

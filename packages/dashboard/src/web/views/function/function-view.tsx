@@ -103,7 +103,7 @@ export function FunctionView({
   }
   const Tab = chosen.view;
   return (
-    <Frame title={name} crumbs={crumbs}>
+    <Frame title={`${name}: ${chosen.title}`} crumbs={crumbs}>
       <div class="stack loose">
         <Boundary name="The state of the Function">
           <Head fn={fn} />

@@ -96,8 +96,9 @@ export function MetricsTab({ fn, pods }: TabProps) {
   );
 }
 
+/** The latencies of some moment may be missing, because nothing was requested; older values are not current. */
 const lastOf = (samples: Sample[], value: Value): number | null =>
-  samples.findLast((sample) => sample[value] !== null)?.[value] ?? null;
+  samples.slice(-3).findLast((sample) => sample[value] !== null)?.[value] ?? null;
 
 const textOf = (value: number | null, unit: string, digits: number): string =>
   value === null ? "–" : `${value.toFixed(digits)}${unit}`;

@@ -111,6 +111,11 @@ export function RequestConsole({ fn, pods }: TabProps) {
     <div class="console">
       <form
         class="stack"
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          event.currentTarget.requestSubmit();
+        }}
         onSubmit={(event) => {
           event.preventDefault();
           if (!isBusy && wrongHeaders === undefined) void send();

@@ -1,7 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { type Function, validateFunction } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
 import { desiredOf, isChanged } from "../../state/changes.ts";
+import { connectionState } from "../../api/tab-connection.ts";
 import { isLoggedIn } from "../../session/login.ts";
 import {
   type Clashing,
@@ -30,6 +31,7 @@ export function SaveBar({ fn }: { fn: Function }) {
   const { namespace = "", name = "" } = fn.metadata;
   const draft = draftOf(fn);
   const [isBusy, setBusy] = useState(false);
+  const button = useRef<HTMLButtonElement>(null);
   const [failure, setFailure] = useState("");
   const [clash, setClash] = useState<Clashing>();
   const [isReviewing, setReviewing] = useState(false);
@@ -47,7 +49,16 @@ export function SaveBar({ fn }: { fn: Function }) {
     return () => clearTimeout(timer);
   }, [saved, isCurrent]);
   // What has failed without a login is tried again with the next one.
-  useEffect(() => setFailure(""), [isLoggedIn.value]);
+  useEffect(() => setFailure(""), [isLoggedIn.value, connectionState.value]);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
+      event.preventDefault();
+      button.current?.click();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
   const { value } = draft;
   if (!value || saved !== undefined || !may(namespace, "patch", "functions")) return null;
   const problems = validateFunction({ ...fn, spec: value.edited.spec });
@@ -82,7 +93,11 @@ export function SaveBar({ fn }: { fn: Function }) {
         <Problem
           tone="warn"
           title="This would be refused"
-          text={problems.map(({ path, message }) => `${path}: ${message}`).join("\n")}
+          text={problems
+            .map(({ path, message }) =>
+              message.startsWith(path) ? message : `${path}: ${message}`,
+            )
+            .join("\n")}
         />
       )}
       {clash && (
@@ -104,6 +119,19 @@ export function SaveBar({ fn }: { fn: Function }) {
           title={`Changes of ${name}`}
           leave="Close"
           onClose={() => setReviewing(false)}
+          actions={
+            <button
+              type="button"
+              class="primary"
+              disabled={isBusy || problems.length > 0 || value.yaml !== undefined}
+              onClick={() => {
+                setReviewing(false);
+                void apply(value);
+              }}
+            >
+              Apply
+            </button>
+          }
         >
           <YamlDiff
             label="Changes"
@@ -131,8 +159,10 @@ export function SaveBar({ fn }: { fn: Function }) {
           Review
         </button>
         <button
+          ref={button}
           type="button"
           class="primary"
+          title="Ctrl-S"
           onClick={() => void apply(value)}
           disabled={isBusy || problems.length > 0 || value.yaml !== undefined}
         >
