@@ -2,7 +2,13 @@
 import { computed, signal } from "@preact/signals";
 
 const address = signal(location.pathname + location.search);
-addEventListener("popstate", () => (address.value = location.pathname + location.search));
+/** Whether the present view was reached by Back or Forward: it is then as it was left. */
+let isReturn = false;
+export const cameBack = (): boolean => isReturn;
+addEventListener("popstate", () => {
+  isReturn = true;
+  address.value = location.pathname + location.search;
+});
 
 // Joined as texts: read by itself, `//` would be the beginning of a host.
 const url = computed(() => new URL(location.origin + address.value));
@@ -21,6 +27,7 @@ function decoded(text: string): string {
 export function navigate(to: string, { replace = false } = {}): void {
   if (to === address.value) return;
   history[replace ? "replaceState" : "pushState"](null, "", location.origin + to);
+  isReturn = false;
   address.value = to;
   if (!replace) document.querySelector("main")?.scrollTo(0, 0);
 }

@@ -1,7 +1,10 @@
 import { type ComponentChildren } from "preact";
+import { cameBack } from "../router.ts";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const overscan = 8;
+/** Where a list was left: how far it was scrolled, and which row had the focus. */
+const left = new Map<string, { top: number; href: string }>();
 
 /** A list of any length: only the rows in view are in the document. All rows have the same height. */
 export function VirtualList<T>({
@@ -21,16 +24,32 @@ export function VirtualList<T>({
   ) => ComponentChildren;
 }) {
   const ref = useRef<HTMLDivElement>(null);
+  const lastTop = useRef(0);
+  const lastHref = useRef("");
   const [view, setView] = useState({ top: 0, height: 800 });
   useLayoutEffect(() => {
     const element = ref.current;
     if (!element) return undefined;
-    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
+    const before = cameBack() ? left.get(label) : undefined;
+    if (before) {
+      element.scrollTop = before.top;
+      // Rows are there after the next rendering.
+      setTimeout(() => {
+        const row = element.querySelector<HTMLElement>(`a[href="${CSS.escape(before.href)}"]`);
+        row?.focus({ preventScroll: true });
+      });
+    }
+    const measure = () => {
+      lastTop.current = element.scrollTop;
+      setView({ top: element.scrollTop, height: element.clientHeight });
+    };
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     element.addEventListener("scroll", measure, { passive: true });
     return () => {
+      const href = lastHref.current;
+      left.set(label, { top: lastTop.current, href });
       observer.disconnect();
       element.removeEventListener("scroll", measure);
     };
@@ -45,6 +64,9 @@ export function VirtualList<T>({
       aria-label={label}
       tabIndex={-1}
       onKeyDown={moveFocus}
+      onFocusCapture={({ target }) => {
+        lastHref.current = (target as Element).closest("a")?.getAttribute("href") ?? "";
+      }}
     >
       {head}
       <div class="vspace" style={{ height: `${items.length * rowHeight}px` }}>

@@ -24,6 +24,7 @@ export function DeadLettersDialog({
   const [letters, setLetters] = useState<DeadLetter[]>([]);
   const [next, setNext] = useState<number>();
   const [failure, setFailure] = useState("");
+  const [isSure, setSure] = useState(false);
   const load = async (after?: number) => {
     try {
       const page = await deadLetters(namespace, name, after);
@@ -53,16 +54,30 @@ export function DeadLettersDialog({
       leave="Close"
       onClose={onClose}
       actions={
-        <button type="button" class="primary" onClick={() => void act("redrive", { all: true })}>
-          Redrive all
-        </button>
+        <>
+          {/* It cannot be undone: the second click means it. */}
+          <button
+            type="button"
+            class="danger"
+            disabled={letters.length === 0}
+            onClick={() => (isSure ? void act("discard", { all: true }) : setSure(true))}
+          >
+            {isSure ? "Discard all of them for good" : "Discard all"}
+          </button>
+          <button type="button" class="primary" onClick={() => void act("redrive", { all: true })}>
+            Redrive all
+          </button>
+        </>
       }
     >
       {failure && <Problem title="The dead letters were not changed" text={failure} />}
       {letters.map((letter) => (
         <section key={letter.id} class="panel">
           <div class="head">
-            <strong class="mono">{printable(String(letter.event["type"] ?? ""))}</strong>
+            <strong class="mono">
+              {printable(String(letter.event["type"] ?? ""))}{" "}
+              <span class="muted light">{printable(String(letter.event["id"] ?? ""))}</span>
+            </strong>
             <span class="row wrap">
               <span class="muted">
                 <Age time={letter.buriedAt} /> ago, {letter.attempts}{" "}

@@ -1,13 +1,16 @@
 import { useState } from "preact/hooks";
 import { type Subscription, subscriptions } from "@spry/function/browser";
+import { messageOf } from "@spry/kube/browser";
+import { client } from "../../api/client.ts";
 import { useLive } from "../../api/live.ts";
 import { useNamespaceNames } from "../../api/namespace-names.ts";
 import { paths, query } from "../../router.ts";
 import { type QueueState, queueStates } from "../../state/events-admin.ts";
 import { type Tone } from "../../state/function-state.ts";
-import { namespaceForNew } from "../../state/rights.ts";
+import { may, namespaceForNew } from "../../state/rights.ts";
 import { Empty, State } from "../../ui/basics.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { toast } from "../../ui/toasts.tsx";
 import { usePolled } from "../../ui/use-polled.ts";
 import { TableView } from "../../ui/table-view.tsx";
 import { DeadLettersDialog } from "./dead-letters-dialog.tsx";
@@ -47,7 +50,7 @@ export function SubscriptionsView() {
           cannot be delivered is kept here, to be looked at and sent again.
         </Empty>
       }
-      heads={["Name", "State", "Types", "Sink", "Waiting", "Retried", "Dead letters"]}
+      heads={["Name", "State", "Types", "Sink", "Waiting", "Retried", "Dead letters", ""]}
       rows={live.items.value.map((each) => {
         const { name = "", namespace = "" } = each.metadata;
         const state = states.get(`${namespace}/${name}`);
@@ -81,6 +84,18 @@ export function SubscriptionsView() {
                 (state?.dead ?? "–")
               )}
             </td>
+            <td>
+              {may(namespace, "delete", "subscriptions", eventingGroup) && (
+                <button
+                  type="button"
+                  class="plain small"
+                  aria-label={`Delete Subscription ${name}`}
+                  onClick={() => void remove(each)}
+                >
+                  <Icon name="trash" />
+                </button>
+              )}
+            </td>
           </tr>
         );
       })}
@@ -91,6 +106,28 @@ export function SubscriptionsView() {
       {shown && <DeadLettersDialog {...shown} onClose={() => setShown(undefined)} />}
     </TableView>
   );
+}
+
+async function remove(subscription: Subscription): Promise<void> {
+  const { name = "", namespace = "" } = subscription.metadata;
+  try {
+    await client.delete(subscriptions, { namespace, name });
+    toast("idle", `Subscription ${name} is deleted.`, {
+      label: "Undo",
+      run: () => void restore(subscription),
+    });
+  } catch (error) {
+    toast("bad", `${name} was not deleted: ${messageOf(error)}`);
+  }
+}
+
+async function restore({ metadata, spec }: Subscription): Promise<void> {
+  const { name = "", namespace = "", labels = {} } = metadata;
+  try {
+    await client.create(subscriptions, { metadata: { name, namespace, labels }, spec });
+  } catch (error) {
+    toast("bad", `${name} was not created again: ${messageOf(error)}`);
+  }
 }
 
 /** By `namespace/name`; polled while the view is shown. Empty without rights. */
