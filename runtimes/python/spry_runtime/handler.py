@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 _NEIGHBOURS_MODULES = (
-    "main", "lambda_function", "func", "function.func", "app", "wsgi", "asgi", "application", "server", "app.main", "api.index"
+    "main", "lambda_function", "func", "function.func", "app", "wsgi", "asgi", "application", "server", "app.main", "api.index",
+    "function_app", "entry", "worker"
 )  # fmt: skip
 """Where the code is, by the conventions of Functions Framework, AWS Lambda, Knative's func and web servers, if there is no handler.py."""
 
@@ -71,11 +72,17 @@ def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
 def _import_module(settings: Settings):
     for name in _names(settings):
         try:
+            _prepare_for_lambda(name, settings)
             return _import(name)
         except BaseException as error:  # noqa: BLE001 - also sys.exit() at import must be explained
             if isinstance(error, ModuleNotFoundError) and error.name in (name, name.partition(".")[0]):
                 continue
-            raise LoadError(f"loading {name.replace('.', '/')}.py: {_describe(error)}") from error
+            problem = _describe(error)
+            if isinstance(error, ModuleNotFoundError):
+                from .foreign import missing_module
+
+                problem += missing_module(error)
+            raise LoadError(f"loading {name.replace('.', '/')}.py: {problem}") from error
     raise LoadError(f"loading {settings.module}.py: no such file in {settings.directory}")
 
 
@@ -91,6 +98,19 @@ def _names(settings: Settings) -> list[str]:
         found = application_module(settings.directory)
         files = [] if found is None else [found]
     return files or names
+
+
+def _prepare_for_lambda(name: str, settings: Settings) -> None:
+    """Its environment is there when the code is loaded."""
+    try:
+        with open(os.path.join(settings.directory, *name.split(".")) + ".py", "rb") as file:
+            is_lambda = b"lambda_handler" in file.read()
+    except OSError:
+        return  # importing says what is missing
+    if is_lambda and settings.named_handler in (None, "lambda_handler"):
+        from .lambda_handler import set_environment
+
+        set_environment(settings, name)
 
 
 def _import(name: str):

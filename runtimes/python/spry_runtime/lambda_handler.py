@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 _TEXT_ENDS = ("json", "xml", "javascript")
 _RESOURCE = "/{proxy+}"
 """The one route there is."""
-_FORM = "application/x-www-form-urlencoded"
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_REST_MEMBERS = ("body", "queryStringParameters")
+"""Absent from events of format 2.0 and None in those of format 1.0 where a request has none."""
 
 
 def lambda_handler(function, settings: Settings):
     """`function` as a handler that takes our request."""
+
+    set_environment(settings)
 
     def main(request: Request) -> Reply:
         request_id = _uuid()
@@ -36,7 +40,8 @@ class LambdaContext:
         self.function_name = settings.function_name
         self.function_version = "$LATEST"
         self.invoked_function_arn = f"arn:aws:lambda:local:000000000000:function:{settings.function_name}"
-        self.memory_limit_in_mb = os.environ.get("FUNC_MEMORY_LIMIT", "")
+        limit = os.environ.get("FUNC_MEMORY_LIMIT", "")
+        self.memory_limit_in_mb = str(int(limit) // 2**20) if limit.isdigit() else ""
         self.aws_request_id = request_id
         self.log_group_name = f"/aws/lambda/{settings.function_name}"
         self.log_stream_name = os.environ.get("HOSTNAME", "")
@@ -64,13 +69,40 @@ class _AnyCase(dict):
         return self[name] if name in self else default
 
 
+class _Event(dict):
+    """`event["body"]` is None where `event.get("body", "")` is `""`: handlers for either format find what they expect."""
+
+    def __missing__(self, name):
+        if name in _REST_MEMBERS:
+            return None
+        raise KeyError(name)
+
+
+def _clock(seconds: float) -> str:
+    """As in `12/Mar/2020:19:03:58 +0000`, whatever the locale."""
+    at = time.gmtime(seconds)
+    return f"{at[2]:02}/{_MONTHS[at[1] - 1]}/{at[0]}:{at[3]:02}:{at[4]:02}:{at[5]:02} +0000"
+
+
+def set_environment(settings: Settings, module: str | None = None) -> None:
+    """What AWS's runtime has, unless the user has set it. The region is for the user to name. `module`: unless it is the settings'."""
+    values = {
+        "AWS_LAMBDA_FUNCTION_NAME": settings.function_name,
+        "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+        "LAMBDA_TASK_ROOT": settings.directory,
+        "_HANDLER": f"{module or settings.module}.{settings.named_handler or 'lambda_handler'}",
+    }
+    for name, value in values.items():
+        os.environ.setdefault(name, value)
+
+
 def _event(request: Request, settings: Settings, request_id: str) -> dict:
     headers = dict(request.raw_headers)
     cookie = headers.pop("cookie", None)
     host = headers.get("host", "")
     now = time.time()
     path = request.full_path.partition("?")[0]
-    event = {
+    event = _Event({
         "version": "2.0",
         "resource": _RESOURCE,
         "path": path,
@@ -100,16 +132,16 @@ def _event(request: Request, settings: Settings, request_id: str) -> dict:
             "resourcePath": _RESOURCE,
             "protocol": "HTTP/1.1",
             "identity": {"sourceIp": request.remote_addr or "", "userAgent": headers.get("user-agent", "")},
-            "requestTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+            "requestTime": _clock(now),
             "requestTimeEpoch": int(now * 1000),
             "requestId": request_id,
             "routeKey": "$default",
             "stage": "$default",
-            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now)),
+            "time": _clock(now),
             "timeEpoch": int(now * 1000),
         },
         "isBase64Encoded": False,
-    }
+    })  # fmt: skip
     if cookie is not None:
         event["cookies"] = cookie.replace("; ", ";").split(";")
     if request.query_string:
@@ -120,7 +152,7 @@ def _event(request: Request, settings: Settings, request_id: str) -> dict:
         event["queryStringParameters"] = {name: ",".join(values) for name, values in query.items()}
     if request.content:
         kind = request.mimetype
-        if kind.startswith("text/") or kind.endswith(_TEXT_ENDS) or kind == _FORM:
+        if kind.startswith("text/") or kind.endswith(_TEXT_ENDS):
             event["body"] = request.get_data(as_text=True)
         else:
             import base64

@@ -8,6 +8,7 @@ import sys
 from . import named_handler
 from .application import LAMBDA, application_protocol, only_application, protocol_of
 from .callables import argument_count, code_of, is_asynchronous, is_coroutine, names_in, parameters, required_count, takes_any_number
+from .foreign import refuse_foreign, refuse_foreign_main
 from .handler import ASGI, EVENT, REQUEST, Handler, LoadError
 from .lifecycle import find_hook, in_turn
 
@@ -67,6 +68,7 @@ def _recognise_main(module, settings: Settings) -> Handler | None:
     main = getattr(module, "main", None)
     if not callable(main) or _starts_application(main, module, settings):
         return None
+    refuse_foreign_main(main)
     return _recognise(main, settings)
 
 
@@ -113,6 +115,7 @@ def _recognise_shape(module, settings: Settings) -> Handler | None:
         if callable(handler) and takes_event_first(parameters(handler)):
             return _lambda(handler, settings)
         return _of_protocol(*application, settings)
+    refuse_foreign(module)
     for name in _APPLICATIONS[:2]:
         found = getattr(module, name, None)
         if hasattr(found, "__code__"):

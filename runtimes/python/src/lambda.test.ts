@@ -66,6 +66,52 @@ def handler(event, context):
     body: '["DELETE", "/a/b", "a/b", {"x": ["1", "2"]}, ["c"], "c", "c", true, "DELETE", "/a/b", "127.0.0.1", true]',
   },
   {
+    name: "Lambda's environment, and the time in its format",
+    files: {
+      "lambda_function.py": `
+import os, re
+loaded = os.environ["AWS_LAMBDA_FUNCTION_NAME"], os.environ["_HANDLER"], os.environ["LAMBDA_TASK_ROOT"] == os.path.dirname(os.path.realpath(__file__)), "AWS_REGION" in os.environ
+def lambda_handler(event, context):
+    got = event["requestContext"]
+    times = [bool(re.fullmatch(r"\\d\\d/[A-Z][a-z]{2}/\\d{4}:\\d\\d:\\d\\d:\\d\\d \\+0000", each)) for each in (got["time"], got["requestTime"])]
+    return {"statusCode": 200, "body": repr([*loaded, *times, context.memory_limit_in_mb])}`,
+    },
+    env: { FUNC_MEMORY_LIMIT: String(256 * 2 ** 20) },
+    body: "['hello', 'lambda_function.lambda_handler', True, False, True, True, '256']",
+  },
+  {
+    name: "Lambda's environment that the user has set",
+    files: {
+      "app.py": `
+import os
+def handler(event, context): return {"statusCode": 200, "body": repr([os.environ[name] for name in ("AWS_REGION", "_HANDLER", "AWS_LAMBDA_FUNCTION_NAME")])}`,
+    },
+    env: { AWS_REGION: "eu-west-1", _HANDLER: "mine" },
+    body: "['eu-west-1', 'mine', 'hello']",
+  },
+  {
+    name: "Lambda without a body and a query, for events of either format",
+    files: {
+      "app.py": `
+def handler(event, context):
+    return {"statusCode": 200, "body": repr([event["body"], event["queryStringParameters"], event.get("queryStringParameters", {}), "body" in event])}`,
+    },
+    body: "[None, None, {}, False]",
+  },
+  {
+    name: "Lambda with a form, as HTTP APIs send it",
+    files: {
+      "app.py": `
+def handler(event, context): return {"statusCode": 200, "body": repr([event["body"], event["isBase64Encoded"]])}`,
+    },
+    call: {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: "a=1",
+    },
+    body: "['YT0x', True]",
+  },
+  {
     name: "Lambda in the file that its templates have",
     files: {
       "app.py": `def lambda_handler(event, context): return {"statusCode": 200, "body": event["rawPath"]}`,

@@ -15,6 +15,10 @@ const names = [
   "server.py",
   "app/main.py",
   "api/index.py",
+  // Of platforms whose programs are refused by name.
+  "function_app.py",
+  "entry.py",
+  "worker.py",
 ];
 const requirements = ["requirements.txt", "pyproject.toml"];
 
