@@ -1,3 +1,4 @@
+import { type Command } from "commander";
 import { expect, test } from "vitest";
 import { refuseOtherNames, typedCommand } from "./other-names.ts";
 import { createProgram } from "./program.ts";
@@ -35,13 +36,27 @@ test("a neighbour's command is answered with ours, which exists", () => {
   refuseOtherNames(["--help"]);
 });
 
-test("what is the default may be said, and -v alone is the version", () => {
+test("-v alone is the version", () => {
   const program = createProgram();
   expect(typedCommand(["-v"], program)).toEqual(["--version"]);
   expect(typedCommand(["-v", "get"], program)).toEqual(["-v", "get"]);
-  for (const name of ["deploy", "apply", "delete", "rollback"]) {
-    const command = program.commands.find((each) => each.name() === name);
-    command?.parseOptions(["--wait"]);
-    expect(command?.opts()["wait"]).toBe(true);
-  }
 });
+
+test.each(["deploy x", "apply x", "delete x", "rollback x", "expose x"])(
+  "spry %s waits, which may be said, unless it is asked not to",
+  async (line) => {
+    const waits = async (...more: string[]) => {
+      const program = createProgram();
+      const command = program.commands.find((each) => each.name() === line.split(" ")[0]);
+      let found: unknown;
+      command?.action((...given: unknown[]) => (found = (given.at(-1) as Command).opts()["wait"]));
+      await program.parseAsync([...line.split(" "), ...more], { from: "user" });
+      return found;
+    };
+    expect([await waits(), await waits("--wait"), await waits("--no-wait")]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  },
+);

@@ -71,6 +71,6 @@ function nameHelp(command: Command, name: string): void {
 /** Commands that wait unless they are asked not to accept that it is said. */
 function acceptWait(command: Command): void {
   if (command.options.some(({ long }) => long === "--no-wait"))
-    command.addOption(new Option("--wait", "accepted: it is the default").hideHelp());
+    command.addOption(new Option("--wait", "accepted: it is the default").default(true).hideHelp());
   for (const each of command.commands) acceptWait(each);
 }
