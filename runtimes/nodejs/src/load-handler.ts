@@ -25,6 +25,7 @@ export async function loadHandler(
   const name = basename(file.path);
   let module: Exports;
   provideAwsLambda();
+  if (file.start) await (await import("./apply-start.ts")).applyStart(file.start, directory);
   const handed = new HandedServers(settings.port);
   try {
     ({ exports: module } = await loadModule(file));
@@ -54,7 +55,8 @@ export async function loadHandler(
     };
   }
   const nothing = nothingFound(name, settings.handlerName, namesIn(module));
-  if (!handed.first && asksWhetherMain(file.path)) throw new MainProgramError(file.path, nothing);
+  if (!handed.first && asksWhetherMain(file.path))
+    throw new MainProgramError(file, directory, nothing);
   // The program starts by itself: what it exports as `start` would do so again.
   const served = await servedProgram(handed, settings);
   if (served) return { ...served, websocket, stop: functionOf(module, "stop") };

@@ -143,12 +143,12 @@ async function inspecting(
 
 /** The program is started again, as the main one of another process. */
 async function beMain(
-  { file }: MainProgramError,
+  program: MainProgramError,
   directory: string,
   settings: Settings,
 ): Promise<undefined> {
-  if (settings.hotReload) (await import("./development/reloaded.ts")).reportMainProgram(file);
-  else startMainProgram(file, directory, settings);
+  if (settings.hotReload) (await import("./development/reloaded.ts")).reportMainProgram(program);
+  else startMainProgram(program, directory, settings);
 }
 
 async function runStart({ start }: FunctionHandler): Promise<void> {

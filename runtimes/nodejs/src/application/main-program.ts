@@ -4,6 +4,8 @@
  */
 import { spawn } from "node:child_process";
 import { readFileSync, realpathSync, statSync } from "node:fs";
+import { type ModuleFile } from "../find-module.ts";
+import { preloadPath } from "../apply-start.ts";
 import { LoadError } from "../load-error.ts";
 import { type Settings } from "../settings.ts";
 import { takeSignals } from "../shutdown.ts";
@@ -11,10 +13,16 @@ import { takeSignals } from "../shutdown.ts";
 /** The program in this file has neither a handler nor a server, and asks whether it is the main one. */
 export class MainProgramError extends LoadError {
   readonly file: string;
+  /** What comes before the program, as arguments of `node`. */
+  readonly preloads: string[];
 
-  constructor(file: string, message: string) {
+  constructor({ path, start }: ModuleFile, directory: string, message: string) {
     super(message);
-    this.file = file;
+    this.file = path;
+    this.preloads = (start?.preloads ?? []).flatMap(({ option, name }) => [
+      option,
+      preloadPath(directory, name),
+    ]);
   }
 }
 
@@ -54,7 +62,7 @@ export function takeMainProgram(): string | undefined {
   if (directory === undefined) return undefined;
   delete process.env["SPRY_MAIN_PROGRAM"];
   delete process.env["SPRY_PARENT_FD"];
-  const at = process.execArgv.indexOf("--require");
+  const at = process.execArgv.indexOf(startFile) - 1;
   if (at >= 0) process.execArgv.splice(at, 2);
   if (parent !== undefined) endWithParent(Number(parent));
   return directory;
@@ -68,20 +76,25 @@ function endWithParent(descriptor: number): void {
   socket.resume().unref();
 }
 
-/** What `node` is started with for the program in `file`. */
-export function mainProgramArguments(file: string): { execArgv: string[]; args: string[] } {
-  const execArgv = [...process.execArgv, "--require", startFile];
+export type MainProgram = Pick<MainProgramError, "file" | "preloads">;
+
+/** What `node` is started with for the program. */
+export function mainProgramArguments({ file, preloads }: MainProgram): {
+  execArgv: string[];
+  args: string[];
+} {
+  const execArgv = [...process.execArgv, "--require", startFile, ...preloads];
   // As `import.meta.url` names it: programs compare the two.
   return { execArgv, args: [realpathSync(file), ...process.argv.slice(2)] };
 }
 
 /** Starts it, and ends with it. */
 export function startMainProgram(
-  file: string,
+  program: MainProgram,
   directory: string,
   { readyDescriptor }: Settings,
 ): void {
-  const { execArgv, args } = mainProgramArguments(file);
+  const { execArgv, args } = mainProgramArguments(program);
   const child = spawn(process.execPath, [...execArgv, ...args], {
     stdio: ["inherit", "inherit", "inherit", readyDescriptor ?? "ignore", "pipe"],
     env: {
@@ -92,7 +105,7 @@ export function startMainProgram(
     },
   });
   child.once("error", (error) => {
-    process.stderr.write(`starting ${file} as the main program: ${error.message}\n`);
+    process.stderr.write(`starting ${program.file} as the main program: ${error.message}\n`);
     process.exit(1);
   });
   takeSignals((signal) => void child.kill(signal));

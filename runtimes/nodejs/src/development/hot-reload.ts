@@ -5,7 +5,7 @@
  */
 import cluster, { type Worker } from "node:cluster";
 import { watch } from "node:fs";
-import { mainProgramArguments } from "../application/main-program.ts";
+import { type MainProgram, mainProgramArguments } from "../application/main-program.ts";
 import { takeSignals } from "../shutdown.ts";
 
 /** What the processes say to each other. */
@@ -15,7 +15,7 @@ export type Message =
   | "retired"
   | "current"
   | { failed: string }
-  | { main: string };
+  | { main: MainProgram };
 
 const settleMs = 60;
 
@@ -69,7 +69,7 @@ async function load(
   const program = fork(onFork, { SPRY_MAIN_PROGRAM: directory });
   cluster.setupPrimary(asRuntime);
   const failure = await outcome(program);
-  return { child: program, failure: typeof failure === "object" ? failure.main : failure };
+  return { child: program, failure: typeof failure === "object" ? failure.main.file : failure };
 }
 
 /** What is forked otherwise. */
@@ -86,7 +86,7 @@ function fork(onFork: (child: Worker) => void, env: NodeJS.ProcessEnv = {}): Wor
 }
 
 /** Undefined when it serves, else why not: the first line that it said, or that it is to be the main program. */
-async function outcome(child: Worker): Promise<string | { main: string } | undefined> {
+async function outcome(child: Worker): Promise<string | { main: MainProgram } | undefined> {
   let log = "";
   child.process.stderr?.on("data", (chunk: Buffer) => {
     if (log.length < 1000) log += chunk.toString();

@@ -1,4 +1,5 @@
 import cluster from "node:cluster";
+import { type MainProgram } from "../application/main-program.ts";
 import { type FunctionServer } from "../server.ts";
 import { type Message } from "./hot-reload.ts";
 
@@ -17,9 +18,9 @@ export function serveReloaded(server: FunctionServer, onCurrent: () => void): vo
   tell("ready");
 }
 
-/** The program in that file is to be started as the main one, by who has started this process; this one ends. */
-export function reportMainProgram(file: string): void {
-  cluster.worker?.send({ main: file } satisfies Message, () => process.exit(0));
+/** That program is to be started as the main one, by who has started this process; this one ends. */
+export function reportMainProgram({ file, preloads }: MainProgram): void {
+  cluster.worker?.send({ main: { file, preloads } } satisfies Message, () => process.exit(0));
 }
 
 /** What is under way is finished; nothing new comes in, also on connections that are open. */
