@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { LoadError } from "./load-error.ts";
-import { readStartScript, type StartCommand } from "./start-script.ts";
+import { type StartCommand, startCommandOf } from "./start-script.ts";
 
 /** Of the last two only `spry dev` and `spry deploy` make something that Node.js runs. */
 const extensions = ["js", "mjs", "cjs", "ts", "mts", "cts", "tsx", "jsx"];
@@ -20,8 +20,7 @@ export interface ModuleFile {
  * templates `app.js`; then where the build of func's TypeScript puts it; and last what `npm start` runs.
  */
 export function findModule(directory: string, moduleName: string): ModuleFile {
-  const { main, type, script } = readPackageJson(directory);
-  const start = script === undefined ? undefined : readStartScript(script);
+  const { main, type, start } = readPackageJson(directory);
   const filesOf = (name: string) => extensions.map((extension) => `${name}.${extension}`);
   const own = [...filesOf(moduleName), ...(main === undefined ? [] : [main])];
   const candidates = [...own, ...filesOf("index"), ...filesOf("app"), "build/index.js"];
@@ -58,8 +57,7 @@ function isFile(path: string): boolean {
 interface PackageJson {
   main?: string | undefined;
   type?: string | undefined;
-  /** That is called `start`. */
-  script?: unknown;
+  start?: StartCommand | undefined;
 }
 
 function readPackageJson(directory: string): PackageJson {
@@ -71,7 +69,7 @@ function readPackageJson(directory: string): PackageJson {
       unknown
     >;
     return {
-      script: (scripts as Record<string, unknown> | undefined)?.["start"],
+      start: startCommandOf(scripts),
       main: typeof main === "string" ? main : undefined,
       type: typeof type === "string" ? type : undefined,
     };

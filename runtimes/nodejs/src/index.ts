@@ -4,3 +4,5 @@ export { layOut } from "./image/lay-out.ts";
 export { bundleRuntime, type RuntimeFile } from "./image/runtime-files.ts";
 /** What `spry test` does for tests in TypeScript, as the runtime does for Functions. */
 export { findTypeScript } from "./typescript-names.ts";
+/** Which file `npm start` runs: the runtime looks for a Function there, too. */
+export { startCommandOf } from "./start-script.ts";

@@ -102,7 +102,8 @@ async function namedHandler(
   options: ApplicationOptions,
   publisher: Publisher,
 ): Promise<FunctionHandler | undefined> {
-  const { handlerName } = options.settings;
+  const { handlerName, dialect } = options.settings;
+  if (dialect === "lambda") return await namedLambda(module, name, options.settings);
   if (handlerName === "main") return targetOf((each) => exportOf(module, each), namesIn(module));
   const found = exportOf(module, handlerName);
   if (found === undefined) throw new LoadError(nothingFound(name, handlerName, namesIn(module)));
@@ -113,6 +114,32 @@ async function namedHandler(
   if (typeof found !== "function")
     throw new LoadError(nothingFound(name, handlerName, namesIn(module)));
   return ofContract(found as UserFunction, options.settings, publisher);
+}
+
+/** By its name, or the usual ones, or as the only function of the module. */
+async function namedLambda(
+  module: Exports,
+  name: string,
+  settings: Settings,
+): Promise<FunctionHandler> {
+  const exported = namesIn(module);
+  const functions = exported.filter((each) => functionOf(module, each));
+  const usual = [
+    "handler",
+    "lambdaHandler",
+    "default",
+    ...(functions.length === 1 ? functions : []),
+  ];
+  const names = [settings.handlerName, ...(settings.handlerName === "main" ? usual : [])];
+  const found =
+    names.map((each) => functionOf(module, each)).find((each) => each !== undefined) ??
+    (settings.handlerName === "main" && typeof module === "function"
+      ? (module as UserFunction)
+      : undefined);
+  if (!found) throw new LoadError(nothingFound(name, settings.handlerName, exported));
+  const { lambdaHandler } = await import("./dialects/lambda-handler.ts");
+  const { isStreaming } = await import("./dialects/lambda-streaming.ts");
+  return lambdaHandler(found, settings, isStreaming(found));
 }
 
 /** The contract's own form is what nearly all have: the others' code is looked at only when it is missing. */

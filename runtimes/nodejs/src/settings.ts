@@ -11,6 +11,8 @@ export interface Settings {
   /** File without extension, and the function that it exports. */
   moduleName: string;
   handlerName: string;
+  /** What the handler is written for, where the user says so. */
+  dialect: "lambda" | undefined;
   timeoutSeconds: number;
   bodyLimitMb: number;
   /** Requests that the Function has at a time, 0 for any number, and those that may wait. */
@@ -47,6 +49,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     port: number(env, ["FUNC_PORT", "SERVER_PORT"], 8080, 0, 65_535),
     moduleName: env["HANDLER_MOD_NAME"] || env["MOD_NAME"] || "handler",
     handlerName: env["HANDLER_FUNC_NAME"] || env["FUNC_HANDLER"] || "main",
+    dialect: choice(env, "HANDLER_DIALECT", ["lambda"]),
     timeoutSeconds: number(env, ["FUNC_TIMEOUT"], 180, 0.001, 86_400),
     bodyLimitMb: number(env, ["FUNC_BODY_MB_LIMIT", "REQ_MB_LIMIT"], 1, 0, 4096),
     concurrency: number(env, ["SERVER_CONCURRENCY"], 0, 0, 1_000_000),

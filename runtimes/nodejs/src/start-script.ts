@@ -25,6 +25,16 @@ const withValue = new Set([
   "--conditions",
 ]);
 
+/** Scripts by which packages are started; frameworks with a `start` of their own have the other for their output. */
+const names = ["start", "start:prod"];
+
+/** Of package.json's scripts, the first that is understood. */
+export function startCommandOf(scripts: unknown): StartCommand | undefined {
+  if (scripts === null || typeof scripts !== "object") return undefined;
+  const all = names.map((name) => readStartScript((scripts as Record<string, unknown>)[name]));
+  return all.find((command) => command !== undefined);
+}
+
 /** Undefined for a script that starts anything else. */
 export function readStartScript(script: unknown): StartCommand | undefined {
   if (typeof script !== "string" || script.length > 4096) return undefined;
@@ -64,13 +74,13 @@ function option(words: string[], { preloads, left }: StartCommand): void {
 
 /** `functions-framework --target=hello --signature-type=http`, whose options are variables, too. */
 function googles(words: string[], command: StartCommand): StartCommand {
-  const names: Record<string, string> = {
+  const variables: Record<string, string> = {
     "--target": "FUNCTION_TARGET",
     "--signature-type": "FUNCTION_SIGNATURE_TYPE",
   };
   while (words.length > 0) {
     const [word = "", given] = (words.shift() ?? "").split(/=(.*)/s);
-    const name = names[word];
+    const name = variables[word];
     if (name !== undefined) command.variables[name] = given ?? words.shift() ?? "";
     else if (word === "--port") given ?? words.shift();
     else command.left.push(given === undefined ? word : `${word}=${given}`);

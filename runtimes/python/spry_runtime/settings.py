@@ -17,7 +17,7 @@ class Settings:
     """Read once at start. Names of both handler APIs are accepted; the newer name wins."""
 
     __slots__ = (
-        "access_log", "body_limit", "directory", "function_name", "handler", "host", "hot_reload", "inspect", "log_format", "module",
+        "access_log", "body_limit", "dialect", "directory", "function_name", "handler", "host", "hot_reload", "inspect", "log_format", "module",
         "named_handler", "namespace", "new_api", "port", "publisher", "queue", "runtime", "shutdown_delay", "threads", "threads_given", "timeout",
         "trace_collector", "version",
     )  # fmt: skip
@@ -57,6 +57,10 @@ class Settings:
         self.handler: str = read.text("HANDLER_FUNC_NAME", "FUNC_HANDLER", default="main")
         self.named_handler: str | None = self.handler if self.handler != "main" or _is_given(environment, self.new_api) else None
         """What a person has named. The platform sets FUNC_HANDLER, and since python314 HANDLER_FUNC_NAME, to `main`."""
+        self.dialect: str = read.text("HANDLER_DIALECT", default="")
+        """What the handler is written for, where the user says so."""
+        if self.dialect not in ("", "lambda"):
+            raise SettingError(f"reading HANDLER_DIALECT: must be lambda, not {self.dialect!r}")
         self.directory: str = directory or os.path.abspath(
             read.text(
                 "FUNCTION_PATH",

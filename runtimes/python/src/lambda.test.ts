@@ -128,6 +128,15 @@ def handler(event, context): return {"statusCode": 200, "body": repr([event["bod
     status: 202,
     body: "2.0",
   },
+  ...(["hello", "main"] as const).map((name) => ({
+    name: `Lambda, of the dialect, called ${name}`,
+    files: {
+      "handler.py": `def ${name}(event, context): return {"statusCode": 202, "body": event["version"]}`,
+    },
+    env: { HANDLER_DIALECT: "lambda", HANDLER_FUNC_NAME: name },
+    status: 202,
+    body: "2.0",
+  })),
 ];
 
 describe.skipIf(missingPython)("a handler of AWS Lambda", () => {

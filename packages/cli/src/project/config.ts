@@ -39,6 +39,7 @@ export interface ProjectConfig {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   handler?: string;
+  dialect?: "lambda";
   /** Several Functions instead of one (`stack.ts`). */
   functions?: Record<string, MemberConfig | null>;
 }

@@ -9,14 +9,31 @@ import { UserError } from "../user-error.ts";
 export interface NamedHandler {
   file: string;
   module: string;
+  /** The function of it that is named, too. */
+  called?: string;
   remark?: string;
 }
 
-/** `extensions`: of the language, in the runtime's order. `at`: where the key is, for messages. */
+/**
+ * `extensions`: of the language, in the runtime's order. `isBuilt`: the image's build makes files, of which the name may be one. `hasFunction`: it
+ * can be `src/orders.create`, the file without its extension and a function. `at`: where the key is, for messages.
+ */
 export function namedHandler(
   root: string,
   given: string,
-  { runtime, extensions, at }: { runtime: Runtime; extensions: readonly string[]; at: string },
+  {
+    runtime,
+    extensions,
+    isBuilt,
+    hasFunction,
+    at,
+  }: {
+    runtime: Runtime;
+    extensions: readonly string[];
+    isBuilt: boolean;
+    hasFunction: boolean;
+    at: string;
+  },
 ): NamedHandler {
   const file = path.posix.normalize(given);
   const isFile = (name: string) =>
@@ -28,7 +45,12 @@ export function namedHandler(
       "name a file of the directory, relative to it",
     );
   const bare = file.replace(/\.\w+$/, "");
-  if (!isFile(file)) throw missing(at, given, file, extensions, isFile);
+  const moduleOf = (name: string) =>
+    runtime.language === "python" ? name.replaceAll("/", ".") : name;
+  const own = hasFunction && !isFile(file) ? ofFunction(file, extensions, isFile) : undefined;
+  if (own) return { file: own.file, module: moduleOf(own.name), called: own.called };
+  if (!isFile(file) && !(isBuilt && /\.[cm]?js$/.test(file)))
+    throw missing(at, given, file, extensions, isFile);
   if (!extensions.some((extension) => file === `${bare}.${extension}`))
     throw new UserError(
       `${at} is ${JSON.stringify(given)}, which the runtime ${runtime.name} cannot load`,
@@ -37,7 +59,7 @@ export function namedHandler(
   const first = extensions.map((extension) => `${bare}.${extension}`).find(isFile);
   return {
     file: first ?? file,
-    module: runtime.language === "python" ? bare.replaceAll("/", ".") : bare,
+    module: moduleOf(bare),
     ...(first !== file && {
       remark: `${first} is loaded instead of ${file}: remove one of the two`,
     }),
@@ -45,6 +67,16 @@ export function namedHandler(
 }
 
 /** `src/orders.main` is how others name a file and its function. */
+function ofFunction(
+  given: string,
+  extensions: readonly string[],
+  isFile: (name: string) => boolean,
+): { file: string; name: string; called: string } | undefined {
+  const [, name = "", called = ""] = /^(.+)\.(\w+)$/.exec(given) ?? [];
+  const file = extensions.map((extension) => `${name}.${extension}`).find(isFile);
+  return file === undefined ? undefined : { file, name, called };
+}
+
 function missing(
   at: string,
   given: string,
@@ -57,10 +89,12 @@ function missing(
     extensions.map((extension) => `${name}.${extension}`).find(isFile);
   const meant = withEnd(file);
   if (meant !== undefined) return new UserError(sentence, `write ${meant}`);
-  const [, name = "", called = ""] = /^(.+)\.(\w+)$/.exec(file) ?? [];
-  const before = withEnd(name);
-  if (before === undefined)
+  const own = ofFunction(file, extensions, isFile);
+  if (!own)
     return new UserError(sentence, "name a file that exists, relative to the Function's directory");
-  const other = called === "main" ? "" : `, and set HANDLER_FUNC_NAME: ${called} below env`;
-  return new UserError(sentence, `write ${before}, the file alone${other}`);
+  const other = own.called === "main" ? "" : `, and set HANDLER_FUNC_NAME: ${own.called} below env`;
+  return new UserError(
+    sentence,
+    `write ${own.file}, the file alone${other}; for a handler of AWS Lambda add \`dialect: lambda\` instead`,
+  );
 }

@@ -98,3 +98,54 @@ test.each(["node ../other.js", "node /etc/other.js", "next start", "tsx src/miss
     expect(() => opened({ scripts: { start } })).toThrow("has no handler for the runtime");
   },
 );
+
+test.each<[scripts: Record<string, string>, files: string[], handler: string]>([
+  [{ start: "NODE_ENV=production MODE=x node -r ./pre.js srv.js --flag" }, ["srv.js"], "srv.js"],
+  [{ start: "cross-env A=1 node srv" }, ["srv.mjs"], "srv.mjs"],
+  [{ start: "node --import ./pre.js ./bin/www" }, ["bin/www.js"], "bin/www.js"],
+  [
+    { start: "nest start", "start:prod": "node dist/main", build: "nest build" },
+    [],
+    "dist/main.js",
+  ],
+  [{ start: "faas-js-runtime ./build/index.js", build: "tsc" }, [], "build/index.js"],
+  [{}, ["server.js"], "server.js"],
+])("the scripts %j lead to their file", (scripts, files, handler) => {
+  expect(opened({ scripts }, ...files).handler).toBe(handler);
+});
+
+test.each<[yaml: string, files: string[], env: Record<string, string>]>([
+  [
+    "handler: src/orders.create\ndialect: lambda",
+    ["src/orders.ts"],
+    { HANDLER_MOD_NAME: "src/orders", HANDLER_FUNC_NAME: "create", HANDLER_DIALECT: "lambda" },
+  ],
+  [
+    "handler: handler.hello\ndialect: lambda",
+    ["handler.py"],
+    { HANDLER_MOD_NAME: "handler", HANDLER_FUNC_NAME: "hello", HANDLER_DIALECT: "lambda" },
+  ],
+  [
+    "handler: handler.js\ndialect: lambda",
+    ["handler.js"],
+    { HANDLER_MOD_NAME: "handler", HANDLER_DIALECT: "lambda" },
+  ],
+  ["dialect: lambda", ["handler.js"], { HANDLER_DIALECT: "lambda" }],
+  [
+    "handler: src/orders.create\ndialect: lambda\nenv:\n  HANDLER_FUNC_NAME: mine",
+    ["src/orders.js"],
+    { HANDLER_MOD_NAME: "src/orders", HANDLER_FUNC_NAME: "mine", HANDLER_DIALECT: "lambda" },
+  ],
+])("%j", (yaml, files, env) => {
+  taken({ "spry.yaml": yaml, ...Object.fromEntries(files.map((file) => [file, ""])) });
+  expect(openProject(root).config.env).toEqual(env);
+});
+
+test("handler can name a file that the build script makes", () => {
+  opened({ scripts: { build: "nest build" } }, "index.js");
+  writeFileSync(path.join(root, "spry.yaml"), "handler: dist/main.js");
+  expect(openProject(root)).toMatchObject({
+    handler: "dist/main.js",
+    config: { env: { HANDLER_MOD_NAME: "dist/main" } },
+  });
+});

@@ -18,6 +18,7 @@ import { readPackageJson } from "./package-json.ts";
 import { looksLikePython, pythonFileOf } from "./python-files.ts";
 import { configName } from "./schema.ts";
 import { shownPath } from "./shown-path.ts";
+import { startedBy } from "./started-file.ts";
 import { fittingRuntime } from "./wanted-version.ts";
 
 /** A directory that has been looked at. */
@@ -67,14 +68,15 @@ export function openProject(
   const guessed =
     config.runtime === undefined ? guessRuntime(root, config.handler) : { name: config.runtime };
   const runtime = runtimeNamed(guessed.name);
-  const { handler, module, remark } = handlerOf(root, runtime, config, at);
+  const { handler, module, called, remark } = handlerOf(root, runtime, config, at);
   const more = [guessed.remark, remark].filter((each) => each !== undefined);
   return {
     root,
-    config:
-      module !== undefined
-        ? { ...config, env: { HANDLER_MOD_NAME: module, ...config.env } }
-        : config,
+    config: withVariables(config, {
+      HANDLER_MOD_NAME: module,
+      HANDLER_FUNC_NAME: called,
+      HANDLER_DIALECT: config.dialect,
+    }),
     remarks: [...remarks, ...more],
     runtime,
     name: config.name ?? nameFrom(root),
@@ -82,25 +84,41 @@ export function openProject(
   };
 }
 
-/** The file; `module`: its name, where the runtime does not look there by itself. */
+/** The configuration with variables of the runtime; the user's own values win. */
+function withVariables(
+  config: ProjectConfig,
+  variables: Record<string, string | undefined>,
+): ProjectConfig {
+  const set = Object.entries(variables).filter(([, value]) => value !== undefined);
+  if (set.length === 0) return config;
+  return {
+    ...config,
+    env: { ...(Object.fromEntries(set) as Record<string, string>), ...config.env },
+  };
+}
+
+/** The file; `module`: its name, where the runtime does not look there by itself; `called`: the function that is named with it. */
 function handlerOf(
   root: string,
   runtime: Runtime,
-  { handler: given, env }: ProjectConfig,
+  { handler: given, dialect, env }: ProjectConfig,
   at: (key: string) => string,
-): { handler: string; module?: string; remark?: string } {
+): { handler: string; module?: string; called?: string; remark?: string } {
   if (given !== undefined) {
     const own = runtime.language === "python" ? ["py"] : extensions;
     const { file, ...named } = namedHandler(root, given, {
       runtime,
       extensions: own,
+      isBuilt: runtime.language === "nodejs" && hasBuildScript(root),
+      hasFunction: dialect !== undefined,
       at: at("handler"),
     });
     return { handler: file, ...named };
   }
   const handler = handlerIn(root, runtime, env?.["HANDLER_MOD_NAME"]);
   const isOwn = nodeFiles.includes(handler) || mainOf(root, "any").includes(handler);
-  if (isOwn || startedBy(root) !== handler) return { handler };
+  // The runtime looks there by itself; compiled code has another name.
+  if (isOwn || handler === "server.js" || startedBy(root) !== handler) return { handler };
   return { handler, module: handler.replace(/\.\w+$/, "") };
 }
 
@@ -122,8 +140,13 @@ function guessRuntime(root: string, handler = ""): { name: string; remark?: stri
   const isPython =
     handler === ""
       ? !isNode() && looksLikePython(root, has("package.json"))
-      : handler.endsWith(".py");
+      : pythonHandler(root, handler);
   return fittingRuntime(root, isPython ? "python312" : defaultRuntime, readPackageJson(root));
+}
+
+/** A file of Python's, or one with the function that it names. */
+function pythonHandler(root: string, handler: string): boolean {
+  return handler.endsWith(".py") || existsSync(path.join(root, handler.replace(/\.\w+$/, ".py")));
 }
 
 function handlerIn(root: string, { language, name }: Runtime, module: unknown): string {
@@ -161,16 +184,6 @@ export function mainOf(root: string, which: "existing" | "any" = "existing"): st
   if (typeof main !== "string") return [];
   const file = path.posix.normalize(main);
   return which === "any" || existsSync(path.join(root, file)) ? [file] : [];
-}
-
-/** The file that the script `start` of package.json runs: `node dist/index.js`, `tsx src/index.ts`. */
-function startedBy(root: string): string | undefined {
-  const { scripts } = readPackageJson(root);
-  const start = (scripts as Record<string, unknown> | undefined)?.["start"];
-  const pattern = /^\s*(?:node|tsx|ts-node)(?:\s+-\S+)*\s+(\S+\.[cm]?[jt]s)(?:\s|$)/;
-  const [, file] = pattern.exec(String(start ?? "")) ?? [];
-  const normal = file === undefined ? undefined : path.posix.normalize(file);
-  return normal?.startsWith("..") || normal?.startsWith("/") ? undefined : normal;
 }
 
 /** Whether the image's build runs a script of package.json first. */

@@ -124,6 +124,11 @@ const functionKeys = {
     description:
       "File with the handler, relative to the directory, such as src/orders.ts. Default: handler, index, app, … (docs/handlers.md).",
   },
+  dialect: {
+    enum: ["lambda"],
+    description:
+      "What the handler is written for, where its name does not say so: lambda for AWS Lambda. handler can name its function then: src/orders.create.",
+  },
 } as const;
 
 /** Each key with its description and type. */

@@ -160,7 +160,7 @@ functions:
       "a handler with its function",
       "functions:\n  a:\n    handler: src/mail.send\n",
       'spry.yaml:3: functions.a.handler is "src/mail.send", and that file',
-      "write src/mail.ts, the file alone, and set HANDLER_FUNC_NAME: send below env",
+      "write src/mail.ts, the file alone, and set HANDLER_FUNC_NAME: send below env; for a handler of AWS Lambda add `dialect: lambda` instead",
     ],
     [
       "a handler without its end",

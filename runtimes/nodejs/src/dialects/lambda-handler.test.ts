@@ -90,6 +90,21 @@ const rows: Row[] = [
     status: 202,
     body: "2.0",
   },
+  ...[
+    ["by its name", `exports.hello`, { HANDLER_FUNC_NAME: "hello" }],
+    ["called main", `exports.main`, { HANDLER_FUNC_NAME: "main" }],
+    ["called main, by itself", `exports.main`, {}],
+    ["by default", `exports.default`, {}],
+    ["as the module", `module.exports`, {}],
+    ["as the only one", `exports.config = {}; exports.run`, {}],
+  ].map(([what, where, env]) => ({
+    name: `Lambda's handler, of the dialect, ${String(what)}`,
+    code: `${String(where)} = async (event) => ({ statusCode: 302, headers: { location: event.rawPath } });`,
+    env: { HANDLER_DIALECT: "lambda", ...(env as Record<string, string>) },
+    status: 302,
+    body: "",
+    headers: { location: "/a/b" },
+  })),
   {
     name: "Lambda's stream",
     code: `exports.handler = awslambda.streamifyResponse(async (event, responseStream, context) => {
