@@ -133,9 +133,7 @@ async function namedLambda(
   const names = [settings.handlerName, ...(settings.handlerName === "main" ? usual : [])];
   const found =
     names.map((each) => functionOf(module, each)).find((each) => each !== undefined) ??
-    (settings.handlerName === "main" && typeof module === "function"
-      ? (module as UserFunction)
-      : undefined);
+    (settings.handlerName === "main" && typeof module === "function" ? module : undefined);
   if (!found) throw new LoadError(nothingFound(name, settings.handlerName, exported));
   const { lambdaHandler } = await import("./dialects/lambda-handler.ts");
   const { isStreaming } = await import("./dialects/lambda-streaming.ts");

@@ -43,7 +43,7 @@ describe("the script start runs", () => {
       { file: undefined, variables: { FUNCTION_TARGET: "hello", FUNCTION_SIGNATURE_TYPE: "http" } },
     ],
   ])("%s", (script, expected) => {
-    expect(readStartScript(script)).toEqual({ file: undefined, ...none, ...expected });
+    expect(readStartScript(script)).toEqual({ ...none, ...expected });
   });
 
   test.each(["nest start", "next start", "node", "", "react-scripts start", 7, undefined])(

@@ -82,8 +82,9 @@ function googles(words: string[], command: StartCommand): StartCommand {
     const [word = "", given] = (words.shift() ?? "").split(/=(.*)/s);
     const name = variables[word];
     if (name !== undefined) command.variables[name] = given ?? words.shift() ?? "";
-    else if (word === "--port") given ?? words.shift();
-    else command.left.push(given === undefined ? word : `${word}=${given}`);
+    else if (word === "--port") {
+      if (given === undefined) words.shift();
+    } else command.left.push(given === undefined ? word : `${word}=${given}`);
   }
   return command;
 }
