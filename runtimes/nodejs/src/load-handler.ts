@@ -30,7 +30,8 @@ export async function loadHandler(
   try {
     ({ exports: module } = await loadModule(file));
   } catch (cause) {
-    throw new LoadError(`loading ${name}: ${sentenceOf(cause)}`, { cause });
+    const text = `loading ${name}: ${sentenceOf(cause)}`;
+    throw new LoadError(await withForeignUse(text, file.path), { cause });
   }
   const websocket = functionOf(module, "websocket");
   const options = { settings, file: file.path };
@@ -60,7 +61,14 @@ export async function loadHandler(
   // The program starts by itself: what it exports as `start` would do so again.
   const served = await servedProgram(handed, settings);
   if (served) return { ...served, websocket, stop: functionOf(module, "stop") };
-  throw new LoadError(nothing);
+  throw new LoadError(await withForeignUse(nothing, file.path));
+}
+
+/** The cause may be that the code is for another platform. */
+async function withForeignUse(text: string, path: string): Promise<string> {
+  const { foreignUse } = await import("./foreign-platforms.ts");
+  const use = foreignUse(path, false);
+  return use === undefined ? text : `${text}; ${use}`;
 }
 
 /** What a program answers that `node` runs as the main one of this process: it has to listen. */
@@ -163,6 +171,8 @@ async function exportedHandler(
   websocket: UserFunction | undefined,
 ): Promise<FunctionHandler | undefined> {
   const { recogniseHandler } = await import("./dialects/recognise-handler.ts");
+  const { refuseForeign } = await import("./foreign-platforms.ts");
+  refuseForeign(module, basename(options.file), options.file);
   return (await recogniseHandler(module, options)) ?? (websocket && webSocketsOnly);
 }
 
