@@ -1,11 +1,7 @@
-import { renameSync, statSync } from "node:fs";
 import { type Logger } from "@spry/kube";
 import { pino, type Level } from "pino";
 import { type LogFormat } from "@spry/controller";
 import { formatted } from "./log-format.ts";
-
-/** A log file that has grown beyond this becomes `<file>.1` at the next start. */
-const maxFileSize = 16 * 1024 * 1024;
 
 /** Characters that wait for a disk that is full. */
 const maxUnwritten = 256 * 1024;
@@ -21,7 +17,6 @@ export interface LeveledLogger extends Logger {
 /** JSON lines on standard output, or in a file. `SPRY_LOG_LEVEL`: debug, info (default), warn, error. */
 export function createLogger(options: { name: string; file?: string }): LeveledLogger {
   const level = process.env["SPRY_LOG_LEVEL"] ?? "info";
-  if (options.file) rotate(options.file);
   const destination = pino.destination({
     dest: options.file ?? 1,
     sync: true,
@@ -67,9 +62,4 @@ class Family {
       if (member) member.level = level;
     }
   }
-}
-
-function rotate(file: string): void {
-  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  if (size > maxFileSize) renameSync(file, `${file}.1`);
 }

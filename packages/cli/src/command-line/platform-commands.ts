@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander";
 import { podSecurityLevels } from "../pod-security-levels.ts";
 import { sandboxKinds } from "../sandbox-kinds.ts";
-import { collect, port, warmProcesses } from "./values.ts";
+import { collect, hostNames, port, warmProcesses } from "./values.ts";
 
 export function addPlatformCommands(program: Command): void {
   program
@@ -56,6 +56,11 @@ export function addPlatformCommands(program: Command): void {
       2,
     )
     .option("--dashboard-port <port>", "port of the dashboard (default: 8081, or a free one)", port)
+    .option(
+      "--dashboard-host <name>",
+      "host name at which a proxy offers the dashboard; may be repeated",
+      hostNames,
+    )
     .option("--metrics-port <port>", "port of the controllers' metrics, 0: any free one", port, 0)
     .option(
       "--gateway-metrics-port <port>",

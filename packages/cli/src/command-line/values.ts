@@ -75,3 +75,15 @@ export const warmProcesses = (text: string): number => {
 };
 /** For options that can be repeated. */
 export const collect = (value: string, all: string[] = []): string[] => [...all, value];
+/** Names of hosts, in lower case. */
+export const hostNames = (text: string, all: string[] = []): string[] => {
+  const name = text.toLowerCase().replace(/\.$/, "");
+  const isName = name
+    .split(".")
+    .every((label) => /^[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?$/.test(label));
+  if (isName && name.length <= 253) return [...all, name];
+  throw new UserError(
+    `${text} is not a host name`,
+    "write it without scheme and port: dash.example.com",
+  );
+};

@@ -1,6 +1,6 @@
 import { type Function, functions } from "@spry/function";
 import { connect, type GlobalOptions, kubeconfigFile, urlOf } from "../connection.ts";
-import { descriptorsInUse } from "../platform/descriptors.ts";
+import { descriptorLines, diskLines } from "../platform-lines.ts";
 import { printable } from "../printable.ts";
 import { scrapeConfig } from "../scrape-config.ts";
 import { shortReason } from "../short-reason.ts";
@@ -19,7 +19,7 @@ export async function status(options: StatusOptions): Promise<void> {
   const { client, gateway } = await connect(options);
   const response = await client.raw("GET", "/version").catch((error: unknown) => {
     // Without descriptors it does not answer.
-    for (const line of descriptorLines(options)) console.log(line);
+    for (const line of descriptorLines(kubeconfigFile(options))) console.log(line);
     throw error;
   });
   const { gitVersion = "" } = (await response.json()) as { gitVersion?: string };
@@ -29,7 +29,8 @@ export async function status(options: StatusOptions): Promise<void> {
   const summary = [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
   console.log(`Cluster:    ${gitVersion}`);
   if (gateway) console.log(`Gateway:    ${gateway.href}`);
-  for (const line of descriptorLines(options)) console.log(line);
+  for (const line of descriptorLines(kubeconfigFile(options))) console.log(line);
+  for (const line of diskLines(kubeconfigFile(options))) console.log(line);
   console.log(`Functions:  ${items.length}${summary ? ` (${summary})` : ""}`);
   const failing = items.filter((fn) => problemOf(fn) !== undefined);
   if (failing.length === 0) return;
@@ -46,19 +47,6 @@ export async function status(options: StatusOptions): Promise<void> {
     const { name = "", namespace = "" } = first?.metadata ?? {};
     console.log(`\nThe others answer, such as ${urlOf(gateway, name, namespace)}`);
   }
-}
-
-/** Of the platform, where it runs on this machine. */
-function descriptorLines(options: GlobalOptions): string[] {
-  const file = kubeconfigFile(options);
-  const all = file === undefined ? [] : descriptorsInUse(file);
-  if (all.length === 0) return [];
-  const uses = all.map(([part, { open, limit }]) => `${part} ${open} of ${limit}`);
-  const isFull = all.some(([, { open, limit }]) => open >= limit * 0.9);
-  return [
-    `Open files: ${uses.join(", ")}`,
-    ...(isFull ? ["            nearly all are in use: what needs one waits; raise the limit"] : []),
-  ];
 }
 
 const problemOf = ({ status: state }: Function): string | undefined =>

@@ -38,6 +38,8 @@ export interface UpOptions {
   /** What all Kubernetes objects may take: a Kubernetes quantity. */
   storeQuota?: string;
   dashboardPort?: number;
+  /** Besides the names of loopback. */
+  dashboardHost?: readonly string[];
   metricsPort: number;
   gatewayMetricsPort: number;
   /** As they were written. */

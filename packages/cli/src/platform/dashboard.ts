@@ -22,6 +22,7 @@ export interface OpenDashboardOptions {
   port: number;
   /** Another port will do if it is taken. */
   orFree: boolean;
+  names?: readonly string[];
   /** For users with tokens of their own: without any credential. */
   apiServer: Pick<
     ClusterConfig,

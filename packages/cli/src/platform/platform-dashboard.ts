@@ -36,6 +36,7 @@ export function openPlatformDashboard(
         host,
         port,
         orFree: wanted === undefined,
+        names: options.dashboardHost ?? [],
         apiServer: { server: apiServer, certificateAuthority: certificates.ca },
         asOwner: api.transport({ name: subjects.admin.commonName, groups: ownerGroups }),
         events: {

@@ -26,6 +26,7 @@ import { controllerIdentity, nodeIdentity, nodeName } from "./identities.ts";
 import { collectWhenIdle } from "./idle-memory.ts";
 import { kubeconfigFor } from "./kubeconfig.ts";
 import { requestsInLog } from "./last-words.ts";
+import { keepLogsSmall } from "./log-files.ts";
 import { npmCli } from "./npm-cli.ts";
 import { writeNpmSettings } from "./npm-settings.ts";
 import { writePipSettings } from "./pip-settings.ts";
@@ -54,6 +55,8 @@ export interface PlatformOptions {
   registryPort: number;
   /** Undefined: 8081, or a free one if that is taken. */
   dashboardPort?: number | undefined;
+  /** Host names by which a proxy reaches the dashboard, in lower case. */
+  dashboardHost?: readonly string[] | undefined;
   /** Of `/metrics`, `/healthz` and `/readyz` of the controllers, and of the gateway; 0: any free one. */
   metricsPort: number;
   gatewayMetricsPort: number;
@@ -180,6 +183,7 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
     });
     void collectWhenIdle(running.signal);
     void watchDescriptors(log, running.signal);
+    void keepLogsSmall(dataDir.logs, log, running.signal);
     for (const one of work)
       one.catch((error: unknown) =>
         log.error({ error }, "a component of the platform ended unexpectedly"),

@@ -16,7 +16,7 @@ export function originProblem(
   const host = headers.host ?? "";
   const name = /^(\[[\da-f:]+\]|[\w.-]+)(?::\d{1,5})?$/i.exec(host)?.[1]?.toLowerCase();
   if (name === undefined || ![...loopbackNames, ...names].includes(name))
-    return "this host name is not one of the dashboard's";
+    return "this host name is not one of the dashboard's: on one machine, `spry up --dashboard-host NAME` adds it";
   const { origin } = headers;
   // Behind a proxy that ends TLS the page's scheme is https.
   if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`)
