@@ -32,7 +32,7 @@ afterAll(() => platform.remove());
 interface Proxy {
   program: string;
   /** Writes its configuration, and returns what it is started with. */
-  prepare(port: number, dir: string): string[];
+  prepare: (port: number, dir: string) => string[];
 }
 
 const withPorts = (text: string) =>
@@ -43,7 +43,7 @@ const withPorts = (text: string) =>
 const proxies: Proxy[] = [
   {
     program: "nginx",
-    prepare(port, dir) {
+    prepare: (port, dir) => {
       const servers = withPorts(blockOf("nginx")).replaceAll(
         "listen 80;",
         `listen 127.0.0.1:${port};`,
@@ -61,7 +61,7 @@ const proxies: Proxy[] = [
   },
   {
     program: "caddy",
-    prepare(port, dir) {
+    prepare: (port, dir) => {
       const file = path.join(dir, "Caddyfile");
       const sites = withPorts(blockOf("caddyfile")).replaceAll(
         /^(http:\/\/\S+) \{$/gm,
@@ -85,7 +85,7 @@ describe.each(proxies)("behind $program", ({ program, prepare }) => {
     port = await freePort();
     const dir = mkdtempSync(path.join(tmpdir(), "proxy-"));
     child = spawn(program, prepare(port, dir), {
-      stdio: ["ignore", "ignore", "inherit"],
+      stdio: "ignore",
       env: { ...process.env, HOME: dir, XDG_DATA_HOME: dir, XDG_CONFIG_HOME: dir },
     });
     await callUntil(

@@ -21,6 +21,7 @@ import {
 import { commonLabels, type InstalledObject } from "../install/parts.ts";
 import { registryName } from "../install/registry.ts";
 import { type InstallValues, readValues } from "../install/values.ts";
+import { whyNotReady } from "../install/why-not-ready.ts";
 import { resourceOf } from "../manifests.ts";
 import { UserError } from "../user-error.ts";
 import { untilTrue } from "../until-true.ts";
@@ -73,13 +74,23 @@ async function untilReady(
     ...(eventing.enabled ? [eventingName] : []),
   ];
   for (const name of deployments) {
-    await untilTrue(`Deployment ${namespace}/${name} is ready`, timeoutMs, () =>
-      isRolledOut(client, namespace, name),
+    await untilTrue(
+      `Deployment ${namespace}/${name} is ready`,
+      timeoutMs,
+      () => isRolledOut(client, namespace, name),
+      {
+        why: async () =>
+          whyNotReady(client, await client.get(resources.deployments, { namespace, name })),
+        namespace,
+      },
     );
     console.error(`deployment/${name} is ready`);
   }
-  await untilTrue("the API server reaches the controller's webhooks", timeoutMs, () =>
-    functionsAreAdmitted(client, namespace),
+  await untilTrue(
+    "the API server reaches the controller's webhooks",
+    timeoutMs,
+    () => functionsAreAdmitted(client, namespace),
+    { namespace },
   );
 }
 
