@@ -107,7 +107,7 @@ def _prepare_for_lambda(name: str, settings: Settings) -> None:
             is_lambda = b"lambda_handler" in file.read()
     except OSError:
         return  # importing says what is missing
-    if is_lambda and settings.named_handler in (None, "lambda_handler"):
+    if settings.dialect or is_lambda and settings.named_handler in (None, "lambda_handler"):
         from .lambda_handler import set_environment
 
         set_environment(settings, name)

@@ -22,6 +22,15 @@ def named_function(module, settings: Settings):
     return None if name is None else _callable_of(module, name, "HANDLER_FUNC_NAME")
 
 
+def lambda_function(module):
+    """Of a module whose handler is AWS Lambda's and has not been named. Raises `LoadError` if it has none of the usual names."""
+    for name in (LAMBDA_NAME, "handler", "main"):
+        found = getattr(module, name, None)
+        if callable(found):
+            return found
+    raise LoadError(f"it defines neither lambda_handler nor handler, and {functions_of(module)}: name the function after the file's name")
+
+
 def registered_target(module, function=None) -> Target | None:
     """Of Functions Framework: what `FUNCTION_TARGET` names or the code has registered; with `function`, that one if it is registered."""
     if "functions_framework" not in sys.modules and "FUNCTION_TARGET" not in os.environ:

@@ -40,9 +40,7 @@ def _recognise_named(module, settings: Settings) -> Handler | None:
     """By a variable, by a name that only AWS Lambda's templates have, or by registration with Functions Framework."""
     function = named_handler.named_function(module, settings)
     if settings.dialect == "lambda":
-        usual = (getattr(module, name, None) for name in ("main", named_handler.LAMBDA_NAME, "handler"))
-        function = function or next(filter(callable, usual), None)
-        return None if function is None else _lambda(function, settings)
+        return _lambda(function or named_handler.lambda_function(module), settings)
     if function is not None:
         target = named_handler.registered_target(module, function)
         if target is not None:

@@ -18,7 +18,7 @@ from .reactor import Reactor
 from .service import TIMEOUT_BODY, Service
 from .transport import Listener
 from .worker_pool import PROMOTE_SECONDS
-from .worker_pools import GROW_SECONDS, WorkerPools
+from .worker_pools import GROW_SECONDS, HELD_SECONDS, WorkerPools
 from .worker_process import WorkerProcess
 
 _STOP_SECONDS = 10.0
@@ -236,7 +236,7 @@ class SyncServer(Service):
             self._waiting.popleft()
         if not self._waiting or time.perf_counter() - self._waiting[0].started < GROW_SECONDS:
             return False
-        return self._typical_seconds > PROMOTE_SECONDS or self._pools.hold_long(GROW_SECONDS)
+        return self._typical_seconds > PROMOTE_SECONDS or self._pools.hold_long(HELD_SECONDS)
 
     # What becomes of a worker's calls.
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 GROW_SECONDS = 0.02
 """As long as a call may wait for others before another process is worth its start."""
+HELD_SECONDS = 0.1
+"""As long as a call may take before others do not wait for its end, though calls have been quick until then."""
 _IDLE_SECONDS = 60.0
 _STARTING = 2
 """How many load the code at a time: it takes much of a processor."""

@@ -98,7 +98,7 @@ def lambda_handler(event, context):
     size = 20_000_000 if event["rawPath"] == "/large" else 0
     return {"statusCode": 200, "body": str(os.getpid()) + "x" * size}
 `,
-      { FUNC_TIMEOUT: "1" },
+      { FUNC_TIMEOUT: "5" },
     );
     const pid = (await runtime.call()).body;
     const client = runtime.connect();
