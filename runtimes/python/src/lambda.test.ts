@@ -65,17 +65,6 @@ def handler(event, context):
     call: { method: "DELETE", headers: { "x-b": "c" } },
     body: '["DELETE", "/a/b", "a/b", {"x": ["1", "2"]}, ["c"], "c", "c", true, "DELETE", "/a/b", "127.0.0.1", true]',
   },
-  ...["hello", "create", "main"].map((name) => ({
-    name: `Lambda by any name: ${name}`,
-    files: {
-      "handler.py": `def ${name}(event, context): return {"statusCode": 302, "headers": {"location": event["rawPath"]}}`,
-    },
-    env: { HANDLER_DIALECT: "lambda", HANDLER_FUNC_NAME: name },
-    target: "/a",
-    status: 302,
-    body: "",
-    headers: { location: "/a" },
-  })),
   {
     name: "Lambda by its dialect, before an application",
     files: {
