@@ -17,6 +17,8 @@ import { parseQuery } from "./query.ts";
  * Everything that costs anything is computed when it is asked for.
  */
 export class FunctionRequest extends IncomingMessage {
+  /** What `X-Forwarded-…` says counts, as with Express' `trust proxy`. Of the process: it has one Function. */
+  static trustsProxies = false;
   /** The parsed body, as in `event.data`; undefined when there is none. */
   body: unknown = undefined;
   /** The body's bytes, decompressed, for signatures over them; undefined when there are none. */
@@ -78,7 +80,15 @@ export class FunctionRequest extends IncomingMessage {
     return { 0: this.path };
   }
 
+  /** The values of a header that proxies have written, the client's first. */
+  #forwarded(name: string): string[] {
+    const text = FunctionRequest.trustsProxies ? (this.headers[name]?.toString() ?? "") : "";
+    return text.split(",").flatMap((each) => each.trim() || []);
+  }
+
   get protocol(): string {
+    const [forwarded] = this.#forwarded("x-forwarded-proto");
+    if (forwarded !== undefined) return forwarded;
     return (this.socket as TLSSocket).encrypted ? "https" : "http";
   }
 
@@ -87,12 +97,14 @@ export class FunctionRequest extends IncomingMessage {
   }
 
   get ip(): string | undefined {
+    const [forwarded] = this.ips;
+    if (forwarded !== undefined) return forwarded;
     // A socket for both families has the older in the clothes of the newer (RFC 4291 section 2.5.5.2).
     return this.socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, "");
   }
 
   get ips(): string[] {
-    return [];
+    return this.#forwarded("x-forwarded-for");
   }
 
   get host(): string | undefined {

@@ -29,8 +29,8 @@ const rows: Row[] = [
     name: "Functions Framework, CloudEvent, and there is none",
     code: `exports.on = () => {};`,
     env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "cloudevent" },
-    status: 400,
-    body: "the request is not a CloudEvent",
+    status: 204,
+    body: "",
   },
   {
     name: "Functions Framework, CloudEvent with a callback",
@@ -67,10 +67,33 @@ const rows: Row[] = [
       headers: {
         ...event,
         "ce-type": "google.cloud.pubsub.topic.v1.messagePublished",
-        "ce-subject": "s",
+        "ce-source": "//pubsub.googleapis.com/projects/p/topics/t",
       },
-      sent: '{"message":{"data":"aGk="}}',
-      body: '[{"data":"aGk="},{"eventId":"1","eventType":"google.cloud.pubsub.topic.v1.messagePublished","resource":"/me/s"}]',
+      sent: '{"message":{"data":"aGk=","messageId":"7"},"subscription":"s"}',
+      body: `[{"data":"aGk="},{"eventId":"1","eventType":"google.pubsub.topic.publish","resource":{"service":"pubsub.googleapis.com","name":"projects/p/topics/t","type":"type.googleapis.com/google.pubsub.v1.PubsubMessage"}}]`,
+    },
+    {
+      name: "an object of Storage",
+      headers: {
+        ...event,
+        "ce-type": "google.cloud.storage.object.v1.finalized",
+        "ce-source": "//storage.googleapis.com/projects/_/buckets/b",
+        "ce-subject": "objects/o",
+      },
+      sent: '{"kind":"storage#object","name":"o"}',
+      body: `[{"kind":"storage#object","name":"o"},{"eventId":"1","eventType":"google.storage.object.finalize","resource":{"name":"projects/_/buckets/b/objects/o","service":"storage.googleapis.com","type":"storage#object"}}]`,
+    },
+    {
+      name: "an event of another service",
+      headers: event,
+      sent: '{"a":1}',
+      body: '[{"a":1},{"id":"1","type":"made","source":"/me","datacontenttype":"application/json"}]',
+    },
+    {
+      name: "what Pub/Sub pushes",
+      headers: {},
+      sent: '{"message":{"data":"aGk=","messageId":"7","publishTime":"2026-01-01T00:00:00Z"},"subscription":"s"}',
+      body: `[{"@type":"type.googleapis.com/google.pubsub.v1.PubsubMessage","data":"aGk=","attributes":{}},{"eventId":"7","timestamp":"2026-01-01T00:00:00Z","eventType":"google.pubsub.topic.publish","resource":{"service":"pubsub.googleapis.com","type":"type.googleapis.com/google.pubsub.v1.PubsubMessage","name":null}}]`,
     },
     {
       name: "as it is",
@@ -95,8 +118,8 @@ const rows: Row[] = [
     name: "Functions Framework, background, without an event",
     code: `exports.on = () => {};`,
     env: { FUNCTION_TARGET: "on", FUNCTION_SIGNATURE_TYPE: "event" },
-    status: 400,
-    body: "the request is not an event: its body has no data",
+    status: 204,
+    body: "",
   },
   {
     name: "Functions Framework, http, without a body there is an empty one",
@@ -104,6 +127,48 @@ const rows: Row[] = [
     body: "Hello you",
   },
 ];
+
+const converted: Row[] = [
+  [
+    "what Pub/Sub pushes",
+    '{"message":{"data":"aGk=","messageId":"7","publishTime":"2026-01-01T00:00:00Z"},"subscription":"s"}',
+    '["google.cloud.pubsub.topic.v1.messagePublished","//pubsub.googleapis.com/",null,{"message":{"messageId":"7","publishTime":"2026-01-01T00:00:00Z","@type":"type.googleapis.com/google.pubsub.v1.PubsubMessage","data":"aGk=","attributes":{}}}]',
+  ],
+  [
+    "a background event of Storage",
+    '{"context":{"eventId":"1","eventType":"google.storage.object.finalize","resource":{"service":"storage.googleapis.com","name":"projects/_/buckets/b/objects/o"}},"data":{"a":1}}',
+    '["google.cloud.storage.object.v1.finalized","//storage.googleapis.com/projects/_/buckets/b","objects/o",{"a":1}]',
+  ],
+  [
+    "an older event of Firestore",
+    '{"eventId":"1","eventType":"providers/cloud.firestore/eventTypes/document.write","resource":"projects/p/databases/(default)/documents/c/d","data":{"a":1}}',
+    '["google.cloud.firestore.document.v1.written","//firestore.googleapis.com/projects/p/databases/(default)","documents/c/d",{"a":1}]',
+  ],
+  ["anything else, as it is", '{"data":1}', "[null,null,null,1]"],
+].map(([name = "", sent = "", body = ""]) => ({
+  name: `Functions Framework, CloudEvent, ${name}`,
+  code: `require("@google-cloud/functions-framework").cloudEvent("on", (e) => [e.type, e.source, e.subject, e.data]);`,
+  request: { method: "POST", headers: json, body: sent },
+  body,
+}));
+
+const proxied = { "x-forwarded-for": "1.2.3.4, 5.6.7.8", "x-forwarded-proto": "https" };
+const seen = `(req, res) => res.json([req.protocol, req.secure, req.ip, req.ips])`;
+const behindProxy: Row[] = [
+  {
+    name: "Functions Framework, http, with what proxies say",
+    code: `require("@google-cloud/functions-framework").http("seen", ${seen});`,
+    request: { headers: proxied },
+    body: '["https",true,"1.2.3.4",["1.2.3.4","5.6.7.8"]]',
+  },
+  {
+    name: "main, without what proxies say",
+    code: `exports.main = ({ extensions: { request: req } }) => [req.protocol, req.secure, req.ip, req.ips];`,
+    request: { headers: proxied },
+    body: '["http",false,"127.0.0.1",[]]',
+  },
+];
+rows.push(...converted, ...behindProxy);
 
 describe("a Function is answered by", () => {
   test.each(rows)("$name", expectAnswer);

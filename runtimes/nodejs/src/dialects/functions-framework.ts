@@ -1,9 +1,9 @@
-import { type CloudEvent, readCloudEvent } from "../cloud-event.ts";
-import { type FunctionRequest } from "../function-request.ts";
+import { readCloudEvent } from "../cloud-event.ts";
+import { FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
+import { backgroundIn, backgroundOf, cloudEventOf } from "./google-events.ts";
 import { LoadError } from "../load-error.ts";
-import { RequestError } from "../request-error.ts";
 import { requestHandler } from "../request-handler.ts";
 
 /** Functions by name, registered while the Function's code was loaded. */
@@ -37,6 +37,8 @@ export function targetOf(
   exported: readonly string[],
 ): FunctionHandler | undefined {
   const { FUNCTION_TARGET: target, FUNCTION_SIGNATURE_TYPE: signature = "http" } = process.env;
+  // As the framework sets Express up.
+  FunctionRequest.trustsProxies = registered.size > 0 || Boolean(target);
   if (!target) return [...registered.values()].at(-1);
   const handler = registered.get(target);
   if (handler) return handler;
@@ -75,41 +77,29 @@ function cloudEventHandler(handler: UserFunction): FunctionHandler {
     body: "whole",
     call(request, response) {
       const event = readCloudEvent(request, request.body);
-      if (!event) throw new RequestError(400, "the request is not a CloudEvent");
-      const result = resultOf(handler, [{ ...event.attributes, data: event.data }]);
-      return orNothing(response, result);
+      const given = event ? { ...event.attributes, data: event.data } : otherEvent(request);
+      return orNothing(response, resultOf(handler, [given]));
     },
   };
 }
 
-/** `handler(data, context[, callback])` of the first generation: what is known of the event is its context. */
+/** Of the first generation, as a CloudEvent; whatever else was sent as it is. */
+function otherEvent({ body = {}, path }: FunctionRequest): unknown {
+  return cloudEventOf(backgroundIn(body, path), body) ?? body;
+}
+
+/** `handler(data, context[, callback])` of the first generation. */
 function backgroundHandler(handler: UserFunction): FunctionHandler {
   return {
     body: "whole",
     call(request, response) {
       const event = readCloudEvent(request, request.body);
-      const { data, context } = event ? backgroundEvent(event) : givenEvent(request);
+      const { data, context } = event
+        ? backgroundOf(event)
+        : backgroundIn(request.body, request.path);
       return orNothing(response, resultOf(handler, [data, context]));
     },
   };
-}
-
-function backgroundEvent({ attributes, data }: CloudEvent) {
-  const { id, type, source, subject, time } = attributes;
-  const resource = [source, subject].filter((each) => typeof each === "string").join("/");
-  const isMessage = type === "google.cloud.pubsub.topic.v1.messagePublished";
-  return {
-    data: isMessage ? (data as { message?: unknown } | undefined)?.message : data,
-    context: { eventId: id, eventType: type, timestamp: time, resource },
-  };
-}
-
-/** `{ data, context }`, or the context's fields next to `data`. */
-function givenEvent({ body }: FunctionRequest) {
-  if (body === null || typeof body !== "object" || !("data" in body))
-    throw new RequestError(400, "the request is not an event: its body has no data");
-  const { data, ...others } = body;
-  return { data, context: "context" in others ? others.context : others };
 }
 
 /** `handler(body)`: JSON to JSON. */
