@@ -65,11 +65,10 @@ test("what a full browser does not store is said, and closing the tab asks", asy
   await type(page, "Source of full", "// typed");
   await page.getByText("This browser has no room to store them").waitFor();
   const asked = page.waitForEvent("dialog");
-  const reload = page.reload().catch(() => undefined);
+  await page.evaluate(() => setTimeout(() => location.reload()));
   const dialog = await asked;
   expect(dialog.type()).toBe("beforeunload");
   await dialog.dismiss();
-  await reload;
   await page.getByRole("button", { name: "Discard" }).click();
 });
 
@@ -101,6 +100,16 @@ test("code typed in Create comes back after a click on a template, and after Sta
     await page.getByRole("button", { name: "Undo" }).last().click();
     await expect.poll(() => source.textContent()).toContain("// my own");
   }
+});
+
+test("a Function in a namespace that does not exist is created with it", async () => {
+  const { page } = await user.open("/new?ns=nowhere");
+  await page.getByLabel("Name", { exact: true }).fill("pioneer");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await page.getByText("The Function was not created").waitFor();
+  await user.shot(page, "create-failed");
+  await page.getByRole("button", { name: "Create namespace nowhere, and the Function" }).click();
+  await page.waitForURL("**/functions/nowhere/pioneer");
 });
 
 describe("a login that ends", () => {

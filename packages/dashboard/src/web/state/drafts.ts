@@ -53,8 +53,9 @@ function draftWith(uid: string): Signal<Draft | undefined> {
 
 /** Drafts of a Function of this name that has been deleted: all but that of `uid`. */
 export function draftsOfDeleted(namespace: string, name: string, uid = ""): Draft[] {
-  return storedNames("draft.").flatMap((key) => {
-    const { value } = draftWith(key.slice("draft.".length));
+  const known = storedNames("draft.").map((key) => key.slice("draft.".length));
+  return [...new Set([...known, ...drafts.keys()])].flatMap((each) => {
+    const { value } = draftWith(each);
     return value?.namespace === namespace && value.name === name && value.uid !== uid
       ? [value]
       : [];
@@ -75,13 +76,15 @@ function keep(fn: Function, content: Pick<Draft, "base" | "edited" | "yaml">): v
   const uid = uidOf(fn);
   const draft: Draft = { uid, namespace, name, ...content };
   draftOf(fn).value = draft;
-  setStored(uid, store(storageKey(uid), draft));
+  waiting.add(uid);
+  timer ??= setTimeout(storeWaiting, storeMs);
 }
 
 export const discard = (fn: Pick<Function, "metadata">): void => discardDraft(uidOf(fn));
 
 export function discardDraft(uid: string): void {
   draftWith(uid).value = undefined;
+  waiting.delete(uid);
   store(storageKey(uid), undefined);
   setStored(uid, true);
 }
@@ -93,7 +96,27 @@ function setStored(uid: string, isStored: boolean): void {
   else next.add(uid);
   unstored.value = next;
 }
+
+/** A source of a megabyte takes longer to store than a key may take: it is stored in pauses, and before the page is left. */
+const storeMs = 300;
+const waiting = new Set<string>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+export function storeWaiting(): void {
+  clearTimeout(timer);
+  timer = undefined;
+  for (const uid of waiting) {
+    waiting.delete(uid);
+    // After a logout nothing is stored any more.
+    if (!isLeaving.value) setStored(uid, store(storageKey(uid), draftWith(uid).value));
+  }
+}
+addEventListener("pagehide", storeWaiting);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) storeWaiting();
+});
 addEventListener("beforeunload", (event) => {
+  storeWaiting();
   if (unstored.value.size > 0 && !isLeaving.value) event.preventDefault();
 });
 

@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { logOut } from "../session/login.ts";
+import { storeWaiting } from "../state/drafts.ts";
 import { storedNames } from "../state/tab-storage.ts";
 import { Dialog } from "./basics.tsx";
 
@@ -7,6 +8,7 @@ const isAsking = signal(false);
 
 /** Logs out at once where nothing would be lost, and asks otherwise. */
 export function askToLogOut(): void {
+  storeWaiting();
   const unapplied = [...storedNames("draft."), ...storedNames("settings.")];
   if (unapplied.length === 0) logOut();
   else isAsking.value = true;

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { functions, validateFunction } from "@spry/function/browser";
 import type { Template } from "@spry/function/templates";
-import { messageOf } from "@spry/kube/browser";
+import { isNotFound, messageOf, resources } from "@spry/kube/browser";
 import { client } from "../../api/client.ts";
 import { navigate, paths, query } from "../../router.ts";
 import {
@@ -32,6 +32,8 @@ export function CreateView() {
   const [failure, setFailure] = useState("");
   const [unloaded, setUnloaded] = useState("");
   const [isBusy, setBusy] = useState(false);
+  /** The namespace does not exist. */
+  const [missing, setMissing] = useState(false);
   const [wasTried, setTried] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
@@ -42,6 +44,13 @@ export function CreateView() {
   useEffect(() => {
     if (!newFunction.value && first) keepNew(beginning(first));
   }, [first]);
+  // The address says where: a draft without a name is not meant for another namespace.
+  useEffect(() => {
+    const asked = query.peek().get("ns");
+    const { value } = newFunction;
+    if (value?.name === "" && asked !== null && asked !== value.namespace)
+      keepNew({ ...value, namespace: asked });
+  }, []);
   const made = newFunction.value;
   if (!made) {
     return <Frame title="Create a Function">{unloaded && <Unloaded text={unloaded} />}</Frame>;
@@ -68,6 +77,7 @@ export function CreateView() {
     }
     setBusy(true);
     setFailure("");
+    setMissing(false);
     try {
       await client.create(functions, {
         metadata: { namespace, name, ...desired.metadata },
@@ -81,9 +91,18 @@ export function CreateView() {
       });
     } catch (error) {
       setFailure(messageOf(error));
+      setMissing(isNotFound(error));
     } finally {
       setBusy(false);
     }
+  };
+  const createNamespace = async () => {
+    try {
+      await client.create(resources.namespaces, { metadata: { name: namespace } });
+    } catch (error) {
+      return setFailure(messageOf(error));
+    }
+    await create();
   };
   const mayCreate = may(namespace, "create", "functions");
   return (
@@ -129,7 +148,19 @@ export function CreateView() {
             </details>
           </>
         )}
-        {failure && <Problem title="The Function was not created" text={failure} />}
+        {failure && (
+          <div ref={(shown) => shown?.scrollIntoView({ block: "nearest" })}>
+            <Problem title="The Function was not created" text={failure}>
+              {missing && may(namespace, "create", "namespaces", "") && (
+                <p>
+                  <button type="button" onClick={() => void createNamespace()}>
+                    Create namespace {namespace}, and the Function
+                  </button>
+                </p>
+              )}
+            </Problem>
+          </div>
+        )}
         {wasTried && problems.length > 0 && (
           <Problem
             tone="warn"
