@@ -258,6 +258,25 @@ export const main = (event: { extensions: { request: { query: { fail?: string } 
     expect((await platform.spry(["history", "shop"])).stdout).toContain("directory sha256:");
   });
 
+  test("a name that was made of a directory's does not silently become another directory's Function", async () => {
+    for (const name of ["My_App", "my-app", "größe"]) {
+      mkdirSync(path.join(home, name));
+      writeFileSync(path.join(home, name, "handler.js"), `exports.main = () => "${name}";`);
+    }
+    const deploy = (...args: string[]) => platform.spry(["deploy", ...args]);
+    expect(await deploy(path.join(home, "My_App"))).toMatchObject({ code: 0 });
+    const asked = await deploy(path.join(home, "my-app"));
+    expect(asked).toMatchObject({ code: 1 });
+    expect(asked.stderr).toMatch(/came from a directory My_App[^]*--yes/);
+    expect((await platform.call("my-app.default")).body).toBe("My_App");
+    expect(await deploy(path.join(home, "my-app"), "--yes")).toMatchObject({ code: 0 });
+    await platform.callUntil("my-app.default", ({ body }) => body === "my-app");
+    const lost = await deploy(path.join(home, "größe"));
+    expect(lost.stderr).toMatch(/name größe cannot be that of a Function[^]*`name: gr-e`/);
+    expect(await deploy(path.join(home, "größe"), "--name", "size")).toMatchObject({ code: 0 });
+    await platform.spry(["delete", "my-app", "size", "--yes"]);
+  });
+
   test("variables and Secrets are set without an editor, and the next deploy has the last word", async () => {
     const must = async (...args: string[]) => {
       const result = await platform.spry(args);

@@ -39,6 +39,8 @@ export const annotations = {
   retryBuild: `${labelPrefix}retry-build`,
   /** Ours, on a ControllerRevision: "true" once its version has been ready. */
   served: `${labelPrefix}served`,
+  /** Ours, on a Function: the directory of whose name the Function's was made. */
+  directory: `${labelPrefix}directory`,
   /** Ours, on a Function: the digest of a source image that needs no packages and has no build script (docs/adr/0019-sources-as-images.md). */
   plainSource: `${labelPrefix}plain-source`,
   /** Ours, on a Function: the user whose request changed its spec last; only admission writes it. */

@@ -116,6 +116,10 @@ export function addDirectoryCommands(program: Command): void {
     .option("--timeout <seconds>", "how long to follow the Function", seconds, 300)
     .option("--force-conflicts", "take over fields that another manager owns")
     .option("--registry <url>", "where this machine reaches the cluster's registry")
+    .option(
+      "-y, --yes",
+      "replace a Function that came from a directory of another name without asking",
+    )
     .option("--json", "report the progress as objects, one a line, for programs")
     .action(async (dirs, _options, command) =>
       (await import("../commands/deploy.ts")).deploy(dirs, command.optsWithGlobals()),

@@ -2,6 +2,7 @@ import { connect, type Connection, type GlobalOptions } from "../connection.ts";
 import { type Deployed, deployOne, type DeployOptions } from "../deploy/deploy-one.ts";
 import { type DeployResult, reportResults } from "../deploy/results.ts";
 import { Progress } from "../progress.ts";
+import { type Project } from "../project/project.ts";
 import { projectOf, type Target, targetsOf } from "../project/targets.ts";
 import { checkedName } from "../project/checked-name.ts";
 import { shellWord } from "../shell-word.ts";
@@ -45,7 +46,7 @@ async function deploySingle(
 ): Promise<void> {
   const found = projectOf(target);
   if (options.name !== undefined && target.isMember) throw namedTwice();
-  const project = { ...found, name: checkedName(options.name ?? found.name) };
+  const project = named(found, options.name);
   const connection = await connectionsOf(options)(project.config.namespace);
   const onStored = () => {};
   const { url, isNew, isRunning } = await deployOne(project, {
@@ -58,6 +59,13 @@ async function deploySingle(
   if (url && !progress.isJson) console.log(url);
   if (isRunning && isNew && process.stderr.isTTY)
     progress.note(nextSteps(directories, `${project.name}${inNamespace(connection.namespace)}`));
+}
+
+/** Under the name that was given, or the one of its settings. */
+function named({ guessed, ...project }: Project, name: string | undefined): Project {
+  if (name !== undefined) return { ...project, name: checkedName(name) };
+  if (guessed?.problem) throw guessed.problem;
+  return { ...project, name: checkedName(project.name), ...(guessed && { guessed }) };
 }
 
 const namedTwice = (): UserError =>

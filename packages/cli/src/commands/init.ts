@@ -9,9 +9,10 @@ import { pairFiles, pairTemplate } from "../init/pair-template.ts";
 import { kymaConfigName, kymaFilesOf } from "../kyma/config-yaml.ts";
 import { knownVersions } from "../kyma/schema.ts";
 import { checkedName } from "../project/checked-name.ts";
+import { nameFrom, nameProblem } from "../project/directory-name.ts";
 import { listSource } from "../project/files.ts";
 import { configName } from "../project/schema.ts";
-import { nameFrom, runtimeNamed } from "../project/project.ts";
+import { runtimeNamed } from "../project/project.ts";
 import { shownPath } from "../project/shown-path.ts";
 import { copiesForLinks } from "../project/source-links.ts";
 import { shellWord } from "../shell-word.ts";
@@ -57,7 +58,10 @@ export async function init(given: string | undefined, options: InitOptions): Pro
   const found = statSync(root, { throwIfNoEntry: false });
   if (found && !found.isDirectory())
     throw new UserError(`${directory} is a file`, "name a directory");
-  const name = checkedName(options.name ?? nameFrom(found ? realpathSync(root) : root));
+  const real = found ? realpathSync(root) : root;
+  const problem = options.name === undefined ? nameProblem(real) : undefined;
+  if (problem) throw new UserError(problem.message, "name the Function with --name NAME");
+  const name = checkedName(options.name ?? nameFrom(real));
   const { files, kind } = await contentOf(options, runtime, name);
   const inTheWay = Object.keys(files).filter((file) => existsSync(path.join(root, file)));
   if (inTheWay.length > 0 && !options.force)

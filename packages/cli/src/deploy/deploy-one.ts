@@ -8,6 +8,7 @@ import {
 } from "@spry/function";
 import { isConflict, isInvalid, messageOf } from "@spry/kube";
 import { applyObject, fieldManager } from "../apply-object.ts";
+import { confirm } from "../confirm.ts";
 import { type Connection, type GlobalOptions, urlOf } from "../connection.ts";
 import { followUntilRunning } from "../follow.ts";
 import { type Progress } from "../progress.ts";
@@ -25,6 +26,8 @@ export interface DeployOptions extends GlobalOptions {
   timeout: number;
   forceConflicts?: boolean;
   registry?: string;
+  /** Replace a Function that came from a directory of another name. */
+  yes?: boolean;
   /** Events of the progress as objects, for programs. */
   json?: boolean;
 }
@@ -54,6 +57,7 @@ export async function deployOne(
 ): Promise<Deployed> {
   for (const remark of project.remarks) progress.note(`${project.name}: ${remark}`);
   const { client } = connection;
+  await checkGuessedName(project, connection, options);
   const { image, isPlain, now, module } = await pushSource(project, connection, {
     registryUrl: options.registry,
     progress,
@@ -61,7 +65,10 @@ export async function deployOne(
   });
   const fn = functionOf(withModule(project, module), connection.namespace, { image });
   // One container builds what runs no foreign code.
-  if (isPlain) fn.metadata.annotations = { [annotations.plainSource]: image.split("@")[1] ?? "" };
+  fn.metadata.annotations = {
+    ...(isPlain && { [annotations.plainSource]: image.split("@")[1] ?? "" }),
+    ...(project.guessed && { [annotations.directory]: project.guessed.from }),
+  };
   const [problem] = validateFunction(defaultFunction(structuredClone(fn)));
   if (problem) throw new UserError(`the Function would not be valid: ${problem.message}`);
   const stored = await retryFailedBuild(client, await apply(connection, fn, options));
@@ -89,6 +96,23 @@ export async function deployOne(
     progress.note(prefix + serving(target, now?.status?.revision, running.status?.revision));
   }
   return { isNew: now === undefined, isRunning: running !== undefined, url };
+}
+
+/** Different directories may give a Function the same name: the second one does not replace the first by itself. */
+async function checkGuessedName(
+  { name, guessed }: Project,
+  connection: Connection,
+  { yes }: DeployOptions,
+): Promise<void> {
+  if (!guessed) return;
+  if (guessed.problem) throw guessed.problem;
+  const now = await functionNow(connection, name);
+  const before = now?.metadata.annotations?.[annotations.directory];
+  if (before === undefined || before === guessed.from) return;
+  await confirm(
+    `Function ${name} in namespace ${connection.namespace} came from a directory ${before}: replace it with ${guessed.from}?`,
+    yes,
+  );
 }
 
 function withModule(project: Project, module: string | undefined): Project {

@@ -13,6 +13,7 @@ import {
 import { apiVersionOf, type EnvVar } from "@spry/kube";
 import { UserError } from "../user-error.ts";
 import { type EnvValue, type FoundConfig, type ProjectConfig, readConfig } from "./config.ts";
+import { nameFrom, nameProblem, originalName } from "./directory-name.ts";
 import { namedHandler } from "./named-handler.ts";
 import { readPackageJson } from "./package-json.ts";
 import { looksLikePython, pythonFileOf } from "./python-files.ts";
@@ -26,6 +27,8 @@ export interface Project {
   /** Real path of the directory. */
   root: string;
   name: string;
+  /** Its settings do not say the name: of which directory's it was made, and why that one is not to be deployed. */
+  guessed?: { from: string; problem: UserError | undefined };
   runtime: Runtime;
   /** File with the handler, relative to the directory. */
   handler: string;
@@ -80,6 +83,9 @@ export function openProject(
     remarks: [...remarks, ...more],
     runtime,
     name: config.name ?? nameFrom(root),
+    ...(config.name === undefined && {
+      guessed: { from: originalName(root), problem: nameProblem(root) },
+    }),
     handler,
   };
 }
@@ -191,18 +197,6 @@ export function hasBuildScript(root: string): boolean {
   const { scripts } = readPackageJson(root);
   const build = (scripts as Record<string, unknown> | undefined)?.["build"];
   return typeof build === "string" && build.trim() !== "";
-}
-
-/** A directory's name as that of a Function (RFC 1035 label). */
-export function nameFrom(directory: string): string {
-  const name = path
-    .basename(path.resolve(directory))
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, "-")
-    .replace(/^[^a-z]+/, "")
-    .slice(0, 50)
-    .replace(/-+$/, "");
-  return name || "function";
 }
 
 /** The Function that a directory is, with the source that it is given. */
