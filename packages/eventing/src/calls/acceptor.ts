@@ -37,7 +37,7 @@ export function createCallAcceptor(deps: AcceptorDeps): CallAcceptor {
         const queue = deps.queue();
         const runner = deps.runner();
         if (!queue || !runner)
-          throw new Problem(503, "calls that may wait cannot be accepted at present: retry later");
+          throw new Problem(503, "asynchronous calls cannot be accepted at present: retry later");
         const submission = await readCall(call);
         await deps.claims.claim(queue, submission.namespace);
         await runner.ensure(call.key);
