@@ -2,6 +2,7 @@ import { functions } from "@spry/function";
 import { isNotFound, type KubeClient, type Resource, StatusError, type Target } from "@spry/kube";
 import { confirm } from "../confirm.ts";
 import { connect, type GlobalOptions, readOptions } from "../connection.ts";
+import { findFunction } from "../find-function.ts";
 import { readManifests, resourceOf } from "../manifests.ts";
 import { printError } from "../print-error.ts";
 import { UserError } from "../user-error.ts";
@@ -34,6 +35,9 @@ export async function remove(names: string[], options: DeleteOptions): Promise<v
     names.length === count
       ? `Function${count === 1 ? "" : "s"} ${names.join(", ")} in namespace ${namespace}`
       : `what ${[...names, ...(options.filename ?? [])].join(", ")} describe`;
+  // What does not exist needs no question.
+  if (!options.yes && !options.dryRun && names.length === count)
+    for (const name of names) await findFunction(client, namespace, name);
   await confirm(
     `Delete ${what}, with everything that belongs to ${count === 1 ? "it" : "them"}?`,
     options.yes ?? options.dryRun,

@@ -61,10 +61,12 @@ async function listed<T>(list: Promise<{ items: T[] }>): Promise<T[]> {
   }
 }
 
-function eventsOf(client: KubeClient, { metadata }: Function): Promise<Event[]> {
-  const { namespace, name = "" } = metadata;
+async function eventsOf(client: KubeClient, { metadata }: Function): Promise<Event[]> {
+  const { namespace, name = "", uid } = metadata;
   const fieldSelector = `involvedObject.kind=Function,involvedObject.name=${name}`;
-  return listed<Event>(client.list(resources.events, { namespace, fieldSelector }));
+  const found = await listed<Event>(client.list(resources.events, { namespace, fieldSelector }));
+  // Those of a Function that had this name before and was deleted are not about this one.
+  return found.filter(({ involvedObject: { uid: about } }) => !about || about === uid);
 }
 
 function summary(fn: Function, { gateway }: Connection, newest: number | undefined): string[] {

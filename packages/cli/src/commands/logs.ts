@@ -1,3 +1,4 @@
+import { isServedOnDemand } from "@spry/function";
 import { type KubeClient, type KubeList, type Pod, resources, StatusError } from "@spry/kube";
 import { hasStarted, stepsOf, untilBegun } from "../build-output.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
@@ -23,13 +24,16 @@ const label = "serverless.kyma-project.io";
 
 export async function logs(name: string, options: LogsOptions): Promise<void> {
   const { client, namespace } = await connect(options);
-  await findFunction(client, namespace, name);
+  const fn = await findFunction(client, namespace, name);
   const labelSelector = options.build
     ? `${label}/function-name=${name},${label}/resource!=deployment`
     : `${label}/function-name=${name},${label}/resource=deployment`;
   const pods = await client.list(resources.pods, { namespace, labelSelector });
   const chosen = options.build ? newest(pods.items) : pods.items;
   if (chosen.length === 0 && !options.follow) {
+    // At zero, which is as it should be.
+    if (!options.build && !options.request && isServedOnDemand(fn.spec))
+      return console.error(withShownCommands(atZero(name)));
     throw new UserError(
       `Function ${name} has no ${options.build ? "build" : "instance"} with output`,
       `spry describe ${name} shows its state`,
@@ -98,6 +102,9 @@ async function followRuns(
     }
   }
 }
+
+const atZero = (name: string): string =>
+  `${name} has no instance now: the next request starts one; \`spry logs -f ${name}\` waits for it`;
 
 const noLine = (name: string, request: string, isWhole: boolean): string =>
   `no line of ${name} names the request ${request}; a process that was killed writes none` +
