@@ -23,6 +23,12 @@ export interface ValueProblem {
   wayOut?: string;
 }
 
+/** Of an object, for a user who has written a list. */
+const formOf = (key: string | number | undefined): string =>
+  key === undefined || typeof key === "number"
+    ? "write its keys without hyphens, as in `name: value`"
+    : `write it without hyphens, as in \`${key}: { NAME: value }\``;
+
 const nameWayOut = "use lower-case letters, digits and hyphens, with a letter first";
 
 /** The first problem; undefined for a value that fits. */
@@ -40,7 +46,10 @@ export function checkValue(
   if (schema.enum && !(typeof value === "string" && schema.enum.includes(value)))
     return problem(`is ${shown(value)}`, `use one of ${schema.enum.join(", ")}`);
   if (schema.type && !typesOf(value).some((type) => [schema.type].flat().includes(type)))
-    return problem(`must be ${articled([schema.type].flat().join(" or "))}, not ${shown(value)}`);
+    return problem(
+      `must be ${articled([schema.type].flat().join(" or "))}, not ${shown(value)}`,
+      schema.type === "object" && Array.isArray(value) ? formOf(path.at(-1)) : undefined,
+    );
   if (typeof value === "string") {
     if (schema.maxLength !== undefined && value.length > schema.maxLength)
       return problem(`must have at most ${schema.maxLength} characters`);

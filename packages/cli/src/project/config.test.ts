@@ -71,6 +71,18 @@ describe("spry.yaml", () => {
     ],
     ["a number as text", "scale: { max: x }\n", 'scale.max must be an integer, not "x"'],
     ["a list as a variable", "env:\n  A: [1]\n", "spry.yaml:2: env.A must be"],
+    [
+      "variables as a list",
+      "env:\n  - name: A\n    value: x\n",
+      "spry.yaml:1: env must be an object",
+      "env: { NAME: value }",
+    ],
+    [
+      "a reserved variable",
+      "functions:\n  one:\n    env:\n      A: x\n      FUNC_PORT: 1\n",
+      "spry.yaml:5: functions.one.env.FUNC_PORT is a reserved name",
+      "PYTHONPATH",
+    ],
     ["a Secret without key", "env:\n  A: { secret: db }\n", "spry.yaml:2: env.A needs the key key"],
     ["a name that no shell takes", "env:\n  A-B: x\n", "spry.yaml:2: env.A-B is not a valid name"],
     [

@@ -2,7 +2,12 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { loadAll, YAMLException } from "js-yaml";
-import { cronProblem, type FunctionSchedule, timeZoneProblem } from "@spry/function";
+import {
+  cronProblem,
+  type FunctionSchedule,
+  reservedEnvNames,
+  timeZoneProblem,
+} from "@spry/function";
 import { ofKyma } from "../import/import-file.ts";
 import { isInside } from "../inside.ts";
 import {
@@ -158,7 +163,8 @@ export function parseConfig(text: string, file = configName): ProjectConfig {
     throw new UserError(`${file}${line}: not valid YAML: ${error.reason}`);
   }
   if (value === undefined || value === null) return {};
-  const problem = checkValue(configSchema, value) ?? scheduleProblem(value);
+  const problem =
+    checkValue(configSchema, value) ?? scheduleProblem(value) ?? reservedProblem(value);
   if (!problem) return value;
   throw new UserError(
     `${placeIn(file, text, problem.path)}: ${[problem.path.join("."), problem.message].filter(Boolean).join(" ")}`,
@@ -166,16 +172,32 @@ export function parseConfig(text: string, file = configName): ProjectConfig {
   );
 }
 
+/** The Function could not be stored with it, and that message has no line. */
+function reservedProblem(config: ProjectConfig): ValueProblem | undefined {
+  for (const [keys, { env = {} }] of withMembers(config)) {
+    const name = Object.keys(env).find((each) => reservedEnvNames.includes(each));
+    if (name !== undefined)
+      return {
+        path: [...keys, "env", name],
+        message: "is a reserved name",
+        wayOut: `choose another one; reserved are ${reservedEnvNames.join(", ")}`,
+      };
+  }
+  return undefined;
+}
+
+/** The configuration and those of its several Functions, each with where it is. */
+const withMembers = (config: ProjectConfig): [string[], ProjectConfig][] => [
+  [[], config],
+  ...Object.entries(config.functions ?? {}).map(([name, each]): [string[], ProjectConfig] => [
+    ["functions", name],
+    each ?? {},
+  ]),
+];
+
 /** What a schema cannot say: that an expression or a time zone is none by which anything is ever called. */
 function scheduleProblem(config: ProjectConfig): ValueProblem | undefined {
-  const all: [string[], ProjectConfig][] = [
-    [[], config],
-    ...Object.entries(config.functions ?? {}).map(([name, each]): [string[], ProjectConfig] => [
-      ["functions", name],
-      each ?? {},
-    ]),
-  ];
-  for (const [keys, { schedules = [] }] of all)
+  for (const [keys, { schedules = [] }] of withMembers(config))
     for (const [index, { cron, timeZone }] of schedules.entries()) {
       const path = [...keys, "schedules", index];
       const wrongCron = cronProblem(cron);
