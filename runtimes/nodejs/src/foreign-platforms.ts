@@ -10,7 +10,7 @@ import { logLine } from "./log.ts";
 import { memberOf } from "./member-of.ts";
 
 const fetchInstead =
-  "write `export default { fetch(request) { return new Response(…) } }` instead (docs/handlers.md)";
+  "write `export default { fetch(request) { return new Response(...) } }` instead (docs/handlers.md)";
 
 interface Foreign {
   /** In the code, comments aside. */
@@ -111,7 +111,7 @@ function foreignExport(module: Exports): string | undefined {
     typeof own === "function" &&
     typeof memberOf((own.prototype ?? {}) as object, "fetch") === "function"
   )
-    return "the default export is a class with fetch, as Cloudflare Workers have it, and not an object: export an instance of it, `export default new …()`";
+    return "the default export is a class with fetch, as Cloudflare Workers have it, and not an object: export an instance of it, `export default new ...()`";
   const app = memberOf(module, "default") ?? module;
   const isH3 = ["use", "handler", "stack", "resolve"].every((each) => memberOf(app, each));
   return isH3

@@ -17,7 +17,7 @@ import { parseQuery } from "./query.ts";
  * Everything that costs anything is computed when it is asked for.
  */
 export class FunctionRequest extends IncomingMessage {
-  /** What `X-Forwarded-…` says counts, as with Express' `trust proxy`. Of the process: it has one Function. */
+  /** What `X-Forwarded-*` says counts, as with Express' `trust proxy`. Of the process: it has one Function. */
   static trustsProxies = false;
   /** The parsed body, as in `event.data`; undefined when there is none. */
   body: unknown = undefined;

@@ -14,7 +14,7 @@ interface Kind {
   /** What both names of a type begin with. */
   cloudEvent: string;
   background: string;
-  /** The last part of the CloudEvent's type → of the other. */
+  /** The last part of the CloudEvent's type, and that of the other. */
   types: Record<string, string>;
   /** Where the resource ends and the subject begins. */
   subject?: string;
