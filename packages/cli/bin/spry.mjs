@@ -59,7 +59,8 @@ function become(node, args, env) {
   const child = spawn(node, args, { stdio, env: { ...env, SPRY_LAUNCHER_FD: "3" } });
   child.stdio[3].on("error", () => {}).unref();
   // A terminal sends Ctrl-C to the whole group; signals sent to us alone are passed on.
-  for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  for (const signal of ["SIGTERM", "SIGHUP", "SIGUSR2"])
+    process.on(signal, () => child.kill(signal));
   process.on("SIGINT", () => process.stdin.isTTY || child.kill("SIGINT"));
   child.on("error", (error) => {
     console.error(`starting spry: ${error.message}`);

@@ -60,7 +60,9 @@ export { buildFunctionImage } from "./builder/build-function-image.ts";
 export { type BuildOptions } from "./builder/build-options.ts";
 export {
   type InstallRequest,
+  isInstallationInput,
   planInstallation,
+  planProject,
   type PlannedInstallation,
 } from "./builder/plan-installation.ts";
 export { UserError as BuildError } from "./builder/user-error.ts";

@@ -27,6 +27,9 @@ export interface DevOptions extends GlobalOptions {
   json?: boolean;
 }
 
+/** How long a directory, which needs no cluster, waits for one. */
+const loginMs = 2000;
+
 /** A directory whose configuration is elsewhere. */
 export type OpenDirectory = () => Project;
 
@@ -125,7 +128,8 @@ async function openAll(
     programs: Programs;
   },
 ): Promise<void> {
-  const cluster = await clusterOf(options);
+  const report = (line: string) => outputs[0]?.note(line);
+  const cluster = await withoutWaiting(clusterOf(options), report);
   const listen = portsFrom(options.port, targets.length === 1);
   const inspected = inspectOfEach(targets, common.inspect);
   for (const [index, target] of targets.entries()) {
@@ -182,6 +186,24 @@ async function clusterOf(options: GlobalOptions) {
     if (!(error instanceof UserError) || options.kubeconfig) throw error;
     return undefined;
   }
+}
+
+/** A login of the kubeconfig may take as long as it likes: the directory runs without the cluster then. */
+async function withoutWaiting<T>(
+  finding: Promise<T>,
+  report: (line: string) => void,
+): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => {
+      report(
+        `the cluster of your kubeconfig has not answered within ${loginMs / 1000} s: its Secrets, ConfigMaps and Functions are not used`,
+      );
+      resolve(undefined);
+    }, loginMs);
+  });
+  finding.catch(() => {});
+  return Promise.race([finding, late]).finally(() => clearTimeout(timer));
 }
 
 async function isReachable(client: KubeClient): Promise<boolean> {

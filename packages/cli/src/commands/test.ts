@@ -1,9 +1,11 @@
+import { execFile } from "node:child_process";
 import { existsSync, globSync, readFileSync, rmSync } from "node:fs";
 import { constants } from "node:os";
 import path from "node:path";
 import { messageOf, startProgram } from "@spry/kube";
 import { endOnInterrupt, type EndSignal, untilInterrupted } from "../interruption.ts";
 import { runQuietly } from "../dev/quiet-runner.ts";
+import { type Interpreter } from "../dev/dev-runner.ts";
 import { typeScriptHook } from "../dev/typescript-hook.ts";
 import { type Project } from "../project/project.ts";
 import { projectOf, targetsOf } from "../project/targets.ts";
@@ -22,6 +24,10 @@ interface Suite {
  */
 export async function test(directory: string, args: readonly string[]): Promise<void> {
   const targets = targetsOf([directory]);
+  const within = process.env[runningTests];
+  const started = targets.map(projectOf).find(({ root }) => root === within);
+  // A script that is `spry test` itself means the tests of its language; the Function is running already.
+  if (started) process.exit(await runDirectly(started, args));
   const suites = suitesOf(targets.map(projectOf));
   const restore = endOnInterrupt(() => console.error("interrupted: the tests were not run"));
   const run = await runQuietly(targets, (line) => console.error(line));
@@ -37,8 +43,17 @@ export async function test(directory: string, args: readonly string[]): Promise<
       const [{ root, name, runtime }] = functions;
       if (signalled) break;
       if (targets.length > 1) console.error(`${functions.map((each) => each.name).join(", ")}:`);
-      const [program, ...own] = command;
-      const variables = { ...variablesOf(run.urls), SPRY_URL: run.urls[name] };
+      const { command: chosen, variables: more } = await withPackages(
+        command,
+        runtime.language === "python" ? run.interpreters[name] : undefined,
+      );
+      const [program, ...own] = chosen;
+      const variables = {
+        ...more,
+        ...variablesOf(run.urls),
+        SPRY_URL: run.urls[name],
+        [runningTests]: root,
+      };
       const options = runtime.language === "nodejs" && { NODE_OPTIONS: hook.nodeOptions };
       const result = await finish(program, [...own, ...args], {
         cwd: root,
@@ -52,6 +67,15 @@ export async function test(directory: string, args: readonly string[]): Promise<
     await run.stop();
   }
   process.exit(code);
+}
+
+/** The directory whose tests run: in the environment of those. */
+const runningTests = "SPRY_TEST_DIRECTORY";
+
+async function runDirectly(project: Project, args: readonly string[]): Promise<number> {
+  const [program, ...own] = commandOf(project, [], false);
+  const interrupted = untilInterrupted();
+  return finish(program, [...own, ...args], { cwd: project.root, env: process.env, interrupted });
 }
 
 /** `SPRY_URL_ORDERS`, and so on. */
@@ -120,9 +144,10 @@ async function finish(
 function commandOf(
   { root, runtime }: Project,
   elsewhere: readonly string[],
+  mayBeScript = true,
 ): [string, ...string[]] {
   if (runtime.language === "python") return pythonTests(root);
-  const script = testScript(root);
+  const script = mayBeScript ? testScript(root) : undefined;
   if (script) return [process.execPath, npmCli(), "test", "--silent", "--"];
   const files = globSync("**/*.test.{js,mjs,cjs,ts,mts}", {
     cwd: root,
@@ -143,6 +168,25 @@ function testScript(root: string): string | undefined {
   if (!existsSync(file)) return undefined;
   const { scripts } = JSON.parse(readFileSync(file, "utf8")) as { scripts?: { test?: string } };
   return scripts?.test;
+}
+
+/** Tests of Python run as the code does: by its interpreter, with its packages. pytest may also be the one on PATH. */
+async function withPackages(
+  command: Suite["command"],
+  interpreter: Interpreter | undefined,
+): Promise<{ command: Suite["command"]; variables: Record<string, string> }> {
+  if (!interpreter) return { command, variables: {} };
+  const own = process.env["PYTHONPATH"];
+  const places = [interpreter.modules, own].filter((each) => each !== undefined && each !== "");
+  const variables: Record<string, string> =
+    places.length === 0 ? {} : { PYTHONPATH: places.join(path.delimiter) };
+  const [, ...args] = command;
+  if (!args.includes("pytest")) return { command: [interpreter.command, ...args], variables };
+  const hasPytest = await new Promise<boolean>((resolve) => {
+    const env = { ...process.env, ...variables };
+    execFile(interpreter.command, ["-c", "import pytest"], { env }, (error) => resolve(!error));
+  });
+  return { command: hasPytest ? [interpreter.command, ...args] : command, variables };
 }
 
 function pythonTests(root: string): [string, ...string[]] {

@@ -9,6 +9,7 @@ import { type Connection } from "../connection.ts";
 import { type Progress } from "../progress.ts";
 import { type CompiledCode, compile, moduleNameOf, needsCompiling } from "../project/compile.ts";
 import { listSource, megabytes, type SourceEntry } from "../project/files.ts";
+import { localImports } from "../project/local-imports.ts";
 import { hasBuildScript, type Project } from "../project/project.ts";
 import { columnsOf } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
@@ -99,8 +100,13 @@ async function pushOnce(
     const compiled = needsCompiling(project, files)
       ? await oneAtATime(() => compiledCode(project, files))
       : undefined;
-    if (compiled)
+    if (!compiled) refuseOutside(project);
+    if (compiled) {
+      // In place of a handler that has this name itself.
+      const own = layerFiles.findIndex(({ path: name }) => name === compiled.path);
+      if (own >= 0) layerFiles.splice(own, 1);
       layerFiles.push({ path: compiled.path, content: Buffer.from(compiled.text), mode: 0o644 });
+    }
     const module = compiled && moduleNameOf(compiled);
     const around = await repositoryAround(project, path.join(scratch, "repository"));
     // It starts a process of its own, and is done by the time that the server has answered.
@@ -179,6 +185,17 @@ async function compiledCode(
   } finally {
     await (await import("esbuild")).stop();
   }
+}
+
+/** What is outside of the directory is not sent (docs/handlers.md). */
+function refuseOutside({ root, handler, runtime }: Project): void {
+  if (runtime.language !== "nodejs" || hasBuildScript(root)) return;
+  const outside = localImports(root, handler).imports.find(({ found }) => found?.startsWith("../"));
+  if (!outside) return;
+  throw new UserError(
+    `${outside.from}:${outside.line} imports ${outside.specifier}, which is outside of the directory and not sent`,
+    "move it into the directory, or make it a package of the repository's npm workspaces; nothing was deployed",
+  );
 }
 
 function refusalOf(problems: readonly SyntaxProblem[]): UserError {

@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
-import { planInstallation } from "@spry/image";
+import { isInstallationInput, planProject } from "@spry/image";
 import { type SourceList } from "../project/files.ts";
 import { type Project } from "../project/project.ts";
 import { Ticker } from "../ticker.ts";
@@ -26,7 +26,7 @@ import { cacheDir, fileAtHome } from "./places.ts";
 export type Packages = { kind: "none" } | { kind: "own" } | { kind: "cache"; modules: string };
 
 const manifests =
-  /^(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|\.npmrc|pyproject\.toml|.*requirements.*\.txt|requirements\/.*)$/;
+  /^(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|\.npmrc|pyproject\.toml|uv\.lock|poetry\.lock|pylock\.toml|.*requirements.*\.txt|requirements\/.*)$/;
 interface ManifestFile {
   path: string;
   content: Buffer;
@@ -39,15 +39,19 @@ const maxCodeBytes = 16_000_000;
 /** Whether a file says which packages are needed. `file`: relative. */
 export const isManifest = (file: string): boolean => manifests.test(file);
 
+/** Whether an installation may read it: a manifest may name it. */
+export const mayBeInstalled = (file: string): boolean => isInstallationInput(file);
+
 /** Installs what is missing. Throws a BuildError with the installer's words. */
 export async function providePackages(
   { root, runtime }: Project,
   source: SourceList,
   {
     bin,
+    scratch,
     report: onLine,
     isInspected,
-  }: { bin: string; report: (line: string) => void; isInspected: boolean },
+  }: { bin: string; scratch: string; report: (line: string) => void; isInspected: boolean },
 ): Promise<Packages> {
   const ticker = new Ticker();
   const report = (line: string) => {
@@ -58,14 +62,30 @@ export async function providePackages(
     return { kind: "own" };
   let room = maxCodeBytes;
   const files = source.files
-    .filter(({ path: name, size }) => isManifest(name) || (code.test(name) && (room -= size) > 0))
+    .filter(({ link }) => !link)
+    .filter(
+      ({ path: name, size }) =>
+        (isInstallationInput(name) || code.test(name)) && (room -= size) > 0,
+    )
     .map(({ path: name, file }) => ({ path: name, content: readFileSync(file), mode: 0o644 }));
-  const plan = planInstallation({
-    files: runtime.language === "python" && isInspected ? withDebugger(files) : files,
-    runtime: runtime.name,
-    npmConfig: fileAtHome(".npmrc"),
-    pipConfig: fileAtHome(".config/pip/pip.conf"),
-    report,
+  const before = { PATH: process.env["PATH"], cache: process.env["npm_config_cache"] };
+  const setVariables = () => {
+    process.env["PATH"] = `${bin}${path.delimiter}${before.PATH ?? ""}`;
+    process.env["npm_config_cache"] ??= path.join(cacheDir(), "npm");
+  };
+  setVariables();
+  const plan = await planProject(
+    {
+      files: runtime.language === "python" && isInspected ? withDebugger(files) : files,
+      runtime: runtime.name,
+      npmConfig: fileAtHome(".npmrc"),
+      pipConfig: fileAtHome(".config/pip/pip.conf"),
+      report,
+    },
+    scratch,
+  ).finally(() => {
+    restore("PATH", before.PATH);
+    restore("npm_config_cache", before.cache);
   });
   if (!plan) return { kind: "none" };
   // Links lead to this very directory: no other one may find them.
@@ -81,9 +101,7 @@ export async function providePackages(
   const removePartial = () => rmSync(partial, { recursive: true, force: true });
   process.once("exit", removePartial);
   mkdirSync(partial, { recursive: true });
-  const before = { PATH: process.env["PATH"], cache: process.env["npm_config_cache"] };
-  process.env["PATH"] = `${bin}${path.delimiter}${before.PATH ?? ""}`;
-  process.env["npm_config_cache"] ??= path.join(cacheDir(), "npm");
+  setVariables();
   try {
     const modules = await plan.install(partial);
     if (own) linkToSource(modules, root);

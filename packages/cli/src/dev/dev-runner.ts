@@ -7,22 +7,21 @@ import { type BuildError } from "@spry/image";
 import { listPresent, type SourceList } from "../project/files.ts";
 import { compilerProblems, formatProblem } from "../deploy/check-syntax.ts";
 import { compile, goesBeyondTypes, needsCompiling } from "../project/compile.ts";
+import { mayNeedBundling } from "../project/local-imports.ts";
 import { hasBuildScript, type Project } from "../project/project.ts";
 import { CompiledHook } from "./compiled-hook.ts";
 import { configName } from "../project/schema.ts";
 import { shownPath } from "../project/shown-path.ts";
 import { UserError } from "../user-error.ts";
-import { isManifest, type Packages, providePackages, writeResolveHook } from "./dependencies.ts";
-import { environmentFor } from "./environment.ts";
+import { isManifest, mayBeInstalled, type Packages, providePackages } from "./dependencies.ts";
 import { explained, isFileError } from "./file-errors.ts";
-import { writeLoadedHook } from "./loaded-files.ts";
 import { type Neighbours } from "./neighbours.ts";
 import { notSent } from "./not-sent.ts";
 import { OwnWrites, type Verdict } from "./own-writes.ts";
 import { cacheDir } from "./places.ts";
 import { type RuntimeProgram } from "./runtime-program.ts";
-import { Session, type SessionEvents, type SessionPlan } from "./session.ts";
-import { inspectText, neededAtStart, pick, tooLateForPython, without } from "./start-variables.ts";
+import { Session, type SessionEvents } from "./session.ts";
+import { sessionPlan } from "./session-plan.ts";
 import { SourceWatch } from "./watch-source.ts";
 
 export interface DevRunnerOptions {
@@ -42,6 +41,12 @@ export interface DevRunnerOptions {
   report: (line: string) => void;
   /** A file has been saved; its path in the directory. */
   onChange?: (file: string) => void;
+}
+
+export interface Interpreter {
+  command: string;
+  /** Directory of installed packages. */
+  modules: string | undefined;
 }
 
 const settleMs = 5;
@@ -101,6 +106,13 @@ export class DevRunner {
   /** Undefined until it has been started. */
   get project(): Project | undefined {
     return this.#project;
+  }
+
+  /** What tests of Python run with: that of the code, and where its packages are. */
+  get interpreter(): Interpreter | undefined {
+    if (!this.#program) return undefined;
+    const modules = this.#packages?.kind === "cache" ? this.#packages.modules : undefined;
+    return { command: this.#program.command, modules };
   }
 
   /** Loads everything again; starts what could not be started before. */
@@ -175,9 +187,13 @@ export class DevRunner {
   #load(file: string, isSettings: boolean): void {
     this.#changed.add(file);
     const place = path.join(this.#project?.root ?? "", file);
-    const isCompiled = this.#isCompiled || goesBeyondTypes({ path: file, file: place });
+    const isCompiled =
+      this.#isCompiled ||
+      goesBeyondTypes({ path: file, file: place }) ||
+      mayNeedBundling({ file: place });
     const isInstalled = file.includes("node_modules/");
-    if (isSettings || isInstalled || isCompiled || this.#preparing || !this.#packages)
+    const isRead = isSettings || mayBeInstalled(file);
+    if (isRead || isInstalled || isCompiled || this.#preparing || !this.#packages)
       this.#prepareAgain();
     else void this.session.restart();
   }
@@ -222,11 +238,18 @@ export class DevRunner {
       this.#noteNotSent(project, source);
       this.#packages = await providePackages(project, source, {
         bin: this.#programNow().bin,
+        scratch: this.#options.scratch,
         report: this.#options.report,
         isInspected: this.#options.inspect !== undefined,
       });
       await this.#compile(project, source);
-      const plan = await this.#plan(project, this.#packages);
+      const plan = await sessionPlan(project, {
+        ...this.#options,
+        program: this.#programNow(),
+        packages: this.#packages,
+        neighbours: this.#neighbours,
+        compiled: this.#isCompiled ? this.#compiled.file : undefined,
+      });
       // Something else has been saved meanwhile, and is prepared next.
       if (this.#changed.size > 0) return;
       this.#tries = 0;
@@ -262,52 +285,5 @@ export class DevRunner {
       if (first === undefined) throw error;
       throw new UserError([first, ...others].join("\n"));
     }
-  }
-
-  async #plan(project: Project, packages: Packages): Promise<SessionPlan> {
-    const { scratch, namespace, publisher, client, inspect, report } = this.#options;
-    const { root, runtime } = project;
-    const { bin, command, script } = this.#programNow();
-    const isPython = runtime.language === "python";
-    const modules = packages.kind === "cache" ? packages.modules : undefined;
-    const own = await environmentFor(project, {
-      namespace,
-      scratch,
-      bin,
-      above: this.#options.above,
-      publisher,
-      modules,
-      inspect: inspect && inspectText(runtime.language, inspect),
-      client,
-      report,
-    });
-    const options = isPython ? undefined : (own["NODE_OPTIONS"] ?? "");
-    const env = { ...own, ...this.#neighbours?.env(options) };
-    const hooks = [
-      ...(isPython ? [] : [writeLoadedHook(scratch, "nodejs")]),
-      ...(modules && !isPython ? [writeResolveHook(scratch, root, modules)] : []),
-      ...(this.#isCompiled ? [this.#compiled.file] : []),
-    ].flatMap((file) => ["--require", file]);
-    // Without it debugpy misses breakpoints in the standard library, and warns of that at each start.
-    const debugging = isPython && inspect ? ["-Xfrozen_modules=off"] : [];
-    // The runtime reads maps from files, and this code is in none.
-    if (this.#isCompiled) debugging.push("--enable-source-maps");
-    // Compiled files are not the user's to find among the sources.
-    const early = isPython ? { PYTHONDONTWRITEBYTECODE: "1" } : {};
-    return {
-      launch: {
-        command,
-        args: [
-          ...debugging,
-          ...hooks,
-          ...(isPython ? [writeLoadedHook(scratch, "python")] : []),
-          script,
-        ],
-        env: { ...pick(env, neededAtStart), ...early },
-      },
-      root,
-      env: isPython ? without(env, tooLateForPython) : env,
-      isInspected: inspect !== undefined,
-    };
   }
 }

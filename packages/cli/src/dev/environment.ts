@@ -61,7 +61,8 @@ export async function environmentFor(
     TMPDIR: scratch,
     ...Object.fromEntries(variables.map(({ name, value = "" }) => [name, value])),
     ...(project.runtime.language === "python" && {
-      PYTHONPATH: [...(modules === undefined ? [] : [modules]), project.root].join(path.delimiter),
+      // The runtime puts the directory there once it has loaded what it needs itself: a `json.py` is the user's.
+      PYTHONPATH: [modules, own["PYTHONPATH"]].filter((each) => each).join(path.delimiter),
     }),
     // Requests no longer come to a process that is to end.
     FUNC_SHUTDOWN_DELAY_MS: "0",

@@ -4,6 +4,7 @@ import { projectOf, type Target } from "../project/targets.ts";
 import { UserError } from "../user-error.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
 import { DevFunction } from "./dev-function.ts";
+import { type Interpreter } from "./dev-runner.ts";
 import { type FailureReport } from "./load-report.ts";
 import { type DevOutput } from "./output.ts";
 import { portsFrom } from "./ports.ts";
@@ -13,6 +14,7 @@ import { startAll } from "./start-all.ts";
 export interface QuietRun {
   /** Of each Function, by its name. */
   urls: Record<string, string>;
+  interpreters: Record<string, Interpreter | undefined>;
   stop(): Promise<void>;
 }
 
@@ -56,7 +58,11 @@ export async function runQuietly(
     await stop();
     throw error;
   }
-  return { urls: Object.fromEntries(all.map(({ name, url }) => [name, url])), stop };
+  const urls = Object.fromEntries(all.map(({ name, url }) => [name, url]));
+  const interpreters = Object.fromEntries(
+    all.map(({ name, runner }) => [name, runner.interpreter] as const),
+  );
+  return { urls, interpreters, stop };
 }
 
 /** What the Functions write, and what is wrong with them. */

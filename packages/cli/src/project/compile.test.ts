@@ -45,6 +45,22 @@ test.each<[string, Record<string, string>]>([
     "a directory that compiles itself",
     { "handler.tsx": "", "package.json": `{"scripts":{"build":"tsc"}}` },
   ],
+  [
+    "commonjs that requires a file without its extension",
+    { "handler.js": `exports.main = require("./lib");`, "lib.js": "", "other.ts": "enum X { A }" },
+  ],
+  [
+    "JSON that is required, or has an attribute",
+    {
+      "handler.mjs": `import a from "./a.json" with { type: "json" };\nexport { b } from "./b.cjs";`,
+      "b.cjs": `exports.b = require("./a.json");`,
+      "a.json": "{}",
+    },
+  ],
+  [
+    "an import in a comment",
+    { "handler.js": `// import a from "./a.json"\n${exported}`, "a.json": "{}" },
+  ],
   ["Python", { "handler.py": "def main(event, context): return 1", "page.tsx": "" }],
 ])("%s: Node.js runs it as it is", (_, files) => {
   expect(needs(files)).toBe(false);
@@ -65,6 +81,30 @@ test.each<[string, Record<string, string>]>([
   ["a folder", { "handler.ts": `export * from "..";` }],
   ["path aliases", { "handler.ts": exported, "tsconfig.json": `{ "paths": {} }` }],
   ["JSX", { "handler.tsx": exported }],
+  [
+    "a module where package.json says commonjs",
+    { "handler.ts": exported, "package.json": `{ "type": "commonjs" }` },
+  ],
+  [
+    "a module of JavaScript where package.json says commonjs",
+    { "handler.js": exported, "package.json": `{ "type": "commonjs" }` },
+  ],
+  [
+    "TypeScript that is required without its extension",
+    { "handler.ts": `exports.main = require("./lib");`, "lib.ts": "" },
+  ],
+  [
+    "a folder of TypeScript",
+    { "handler.js": `exports.main = require("./lib");`, "lib/index.ts": "" },
+  ],
+  [
+    "an enum that JavaScript imports",
+    { "handler.js": `import { A } from "./a.js";\n${exported}`, "a.ts": "export enum A { B }" },
+  ],
+  [
+    "JSON without an attribute",
+    { "handler.js": `import a from "./a.json";\n${exported}`, "a.json": "{}" },
+  ],
   ["JSX without types", { "handler.jsx": exported }],
   ["JSX of another file", { "handler.ts": exported, "page.tsx": "" }],
 ])("%s has to be compiled", (_, files) => {

@@ -7,6 +7,7 @@ import path from "node:path";
 import { type Plugin } from "esbuild";
 import { decoratorMetadata } from "./decorator-metadata.ts";
 import { type SourceEntry } from "./files.ts";
+import { localImports, needsBundling } from "./local-imports.ts";
 import { readPackageJson } from "./package-json.ts";
 import { hasBuildScript, type Project } from "./project.ts";
 
@@ -42,8 +43,11 @@ export function needsCompiling(project: Project, files: readonly SourceEntry[]):
   if (runtime.language !== "nodejs" || hasBuildScript(root)) return false;
   if (withJsx.test(handler)) return true;
   const sources = files.filter((file) => !file.link && typed.test(file.path));
-  if (!typed.test(handler) || sources.reduce((sum, { size }) => sum + size, 0) > maxBytes)
-    return false;
+  if (sources.reduce((sum, { size }) => sum + size, 0) > maxBytes) return false;
+  const beyond = (file: string) => goesBeyondTypes({ path: file, file: path.join(root, file) });
+  if (needsBundling(localImports(root, handler), readPackageJson(root)["type"], beyond))
+    return true;
+  if (!typed.test(handler)) return false;
   const settings = path.join(root, "tsconfig.json");
   if (existsSync(settings) && /"(?:paths|baseUrl|extends)"/.test(readFileSync(settings, "utf8")))
     return true;

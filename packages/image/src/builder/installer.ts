@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { signalGroup } from "@spry/kube";
 import { type LayerFile } from "../layer.ts";
 import { type Component } from "./attestations.ts";
 import { withoutSecrets } from "./secrets.ts";
@@ -74,7 +75,8 @@ export function runInstaller(
       cwd: directory,
       env: { ...foreignEnvironment(), HOME: home, ...env },
       stdio: ["ignore", "pipe", "pipe"],
-      timeout: timeoutMs,
+      // A group of its own: the scripts that it starts end with it.
+      detached: true,
     });
     const fail = (cause: unknown) => reject(new Error(`starting ${file}`, { cause }));
     // Without a descriptor left it does not even have streams.
@@ -91,16 +93,20 @@ export function runInstaller(
           lineReader((line) => onLine(withoutSecrets(line, secrets))),
         );
     }
-    const stop = () => child.kill();
-    for (const end of ["SIGTERM", "exit"]) process.once(end, stop);
+    const { pid } = child;
+    const terminate = () => signalGroup(pid, "SIGTERM");
+    const kill = () => signalGroup(pid, "SIGKILL");
+    process.once("SIGTERM", terminate).once("exit", kill);
+    const timer = setTimeout(terminate, timeoutMs);
     let isTooLarge = false;
     const watch = watchSize([directory, home], maxBytes, () => {
       isTooLarge = true;
-      child.kill("SIGKILL");
+      kill();
     });
     child.once("error", fail);
     child.once("close", (code, signal) => {
-      for (const end of ["SIGTERM", "exit"]) process.removeListener(end, stop);
+      process.removeListener("SIGTERM", terminate).removeListener("exit", kill);
+      clearTimeout(timer);
       watch.stop();
       const gib = (maxBytes / 1024 ** 3).toFixed(1);
       if (isTooLarge)

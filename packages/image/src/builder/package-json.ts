@@ -70,6 +70,11 @@ function checkVersions(packageJson: PackageJson, field: string): void {
     typeof value === "object" &&
     Object.values(value).every((version) => typeof version === "string");
   if (!valid) throw new UserError(`package.json: ${field}: expected names with a version each`);
+  for (const [name, version] of Object.entries(value as Record<string, string>))
+    if (/^(?:workspace|catalog|portal|patch):/.test(version))
+      throw new UserError(
+        `package.json: ${field}: npm cannot install ${name} at "${version}", which only other package managers read: write "*" for a package of the same npm workspaces, "file:./FOLDER" for a folder, or a version`,
+      );
 }
 
 function parseJson(text: string): unknown {

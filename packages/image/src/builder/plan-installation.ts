@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type SourceFile } from "./function-source.ts";
 import { nodeDependencies } from "./node-dependencies.ts";
 import { pythonDependencies, pythonVersion } from "./python-dependencies.ts";
+import { withProjectFile } from "./pyproject.ts";
 import { placesIn } from "./python-downloads.ts";
 
 export interface InstallRequest {
@@ -31,6 +32,23 @@ export interface PlannedInstallation {
   /** The same directory of an earlier installation. */
   modulesIn(directory: string): string;
 }
+
+/**
+ * As `planInstallation`, of a source that may have its dependencies in pyproject.toml (`withProjectFile`). `scratch`: a directory for
+ * this call. The Python on `PATH` reads the file.
+ */
+export async function planProject(
+  request: InstallRequest,
+  scratch: string,
+): Promise<PlannedInstallation | undefined> {
+  if (pythonVersion(request.runtime) === undefined) return planInstallation(request);
+  return planInstallation({ ...request, files: await withProjectFile(request.files, scratch) });
+}
+
+/** Whether a file is one that an installation reads, by its path: manifests, lock files, included requirements, archives of packages. */
+export const isInstallationInput = (path: string): boolean =>
+  /(?:^|\/)(?:package(?:-lock)?\.json|npm-shrinkwrap\.json|\.npmrc)$/.test(path) ||
+  /\.(?:txt|in|toml|lock|tgz|tar\.gz|tar)$/i.test(path);
 
 /** What the builder would install for a source; undefined when that is nothing. `npm`, or `pip`, is the one on `PATH`. */
 export function planInstallation(request: InstallRequest): PlannedInstallation | undefined {

@@ -15,12 +15,25 @@ export function requirementFiles(files: readonly SourceFile[]): SourceFile[] {
       throw new UserError(`${requirementsFile}: more than ${limits.requirementFiles} files`);
     found.push(file);
     for (const line of meaningfulLines(file.content.toString())) {
+      refuseLocal(path, line);
       const included = /^(?:-r|-c|--requirement|--constraint)[\s=]*(\S+)$/.exec(line)?.[1];
       if (included) add(posix.join(posix.dirname(path), included));
     }
   };
   add(requirementsFile);
   return found;
+}
+
+/** A build installs before it has the source: packages in the directory are not there. */
+function refuseLocal(file: string, line: string): void {
+  const [, named] =
+    /^(?:-e|--editable)[\s=]+(\S+)/.exec(line) ??
+    /^(?:\S+\s*@\s*)?((?:\.{1,2}\/|\/|file:)\S*|\.)/.exec(line) ??
+    [];
+  if (named === undefined || /^(?:git\+|https?:)/.test(named)) return;
+  throw new UserError(
+    `${file}: ${named} is a package in the directory, which is not installed: remove the line and import its modules from the directory (they are found below it, as \`libs.x\`), or publish the package to an index`,
+  );
 }
 
 /** Lines without blanks around them, comments and empty ones. */
