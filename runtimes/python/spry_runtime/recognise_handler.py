@@ -80,7 +80,7 @@ def _starts_application(main, module, settings: Settings) -> bool:
         return False
     if settings.new_api and not names_in(main) & _RUNNERS:
         return False
-    return _application(module) is not None
+    return _application(module) is not None or next(_factories(module), None) is not None
 
 
 def _application(module):
@@ -96,14 +96,19 @@ def _application(module):
 
 def _made_application(module):
     """What a function makes that is called as such functions are."""
+    for name, factory in _factories(module):
+        made = factory()
+        protocol = application_protocol(made, f"what {name}() returns")
+        if protocol is not None:
+            return made, protocol
+    return None
+
+
+def _factories(module):
     for name in _FACTORIES:
         factory = getattr(module, name, None)
         if callable(factory) and not required_count(factory) and not is_coroutine(factory):
-            made = factory()
-            protocol = application_protocol(made, f"what {name}() returns")
-            if protocol is not None:
-                return made, protocol
-    return None
+            yield name, factory
 
 
 def _recognise_shape(module, settings: Settings) -> Handler | None:

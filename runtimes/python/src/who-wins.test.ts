@@ -184,6 +184,13 @@ handler = Adapter()`,
     body: "wsgi /a",
   },
   {
+    name: "what create_app makes, not the main that starts it",
+    files: {
+      "app.py": `${wsgi.replace("app = App()", "")}\ndef create_app(): return App()\ndef main(): create_app().run()`,
+    },
+    body: "wsgi /a",
+  },
+  {
     name: "an application in wsgi.py, not the package that makes it",
     files: { "wsgi.py": wsgi.replace("app =", "application =") },
     body: "wsgi /a",
