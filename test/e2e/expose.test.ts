@@ -159,6 +159,18 @@ test("what cannot be exposed is a sentence", async () => {
   );
 });
 
+test("its host is taken away again", async () => {
+  const asked = await platform.spry(["unexpose", "hello"]);
+  expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining("add --yes") as string });
+  const taken = await platform.spry(["unexpose", "hello", "--yes"]);
+  expect(taken).toMatchObject({ code: 0, stdout: "" });
+  expect(taken.stderr).toMatch(/^apirule\/hello deleted: .+ no longer leads to hello\n$/);
+  expect(await platform.k("get apirules -o name")).not.toContain("/hello\n");
+  const again = await platform.spry(["unexpose", "hello", "--yes"]);
+  expect(again.stderr).toContain("hello is not exposed");
+  expect(await platform.spry(["expose", "hello"])).toMatchObject({ code: 0 });
+});
+
 test("a host is free again when its Function is deleted", async () => {
   const { code, stderr } = await platform.spry(["delete", "hello", "--yes"]);
   expect({ code, stderr }).toMatchObject({ code: 0 });
@@ -174,15 +186,4 @@ test("the gateway may read the certificates, and no other Secret", async () => {
     may("watch apirules.gateway.kyma-project.io"),
   ]);
   expect([collected, other, rules].map((answer) => answer.trim())).toEqual(["yes", "no", "yes"]);
-});
-
-test("its host is taken away again", async () => {
-  const asked = await platform.spry(["unexpose", "hello"]);
-  expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining("add --yes") as string });
-  const taken = await platform.spry(["unexpose", "hello", "--yes"]);
-  expect(taken).toMatchObject({ code: 0, stdout: "" });
-  expect(taken.stderr).toMatch(/^apirule\/hello deleted: .+ no longer leads to hello\n$/);
-  expect(await platform.k("get apirules -o name")).not.toContain("/hello\n");
-  const again = await platform.spry(["unexpose", "hello", "--yes"]);
-  expect(again.stderr).toContain("hello is not exposed");
 });
