@@ -55,6 +55,11 @@ const rows: Row[] = [
     body: "Request Timeout",
   },
   {
+    name: "Lambda's handler, with times as access logs have them",
+    code: `exports.handler = async ({ requestContext: { time, requestTime } }) => [time, requestTime].every((each) => /^\\d\\d\\/[A-Z][a-z]{2}\\/\\d{4}:\\d\\d:\\d\\d:\\d\\d \\+0000$/.test(each));`,
+    body: "true",
+  },
+  {
     name: "Lambda's handler that returns text",
     code: `exports.handler = (event) => "text";`,
     body: "text",

@@ -92,16 +92,22 @@ function eventOf(request: FunctionRequest, settings: Settings, requestId: string
       protocol: `HTTP/${request.httpVersion}`,
       identity: { sourceIp: request.ip, userAgent: headers["user-agent"] ?? "" },
       requestId,
-      requestTime: now.toISOString(),
+      requestTime: timeOf(now),
       requestTimeEpoch: now.getTime(),
       routeKey: "$default",
       stage: "$default",
-      time: now.toISOString(),
+      time: timeOf(now),
       timeEpoch: now.getTime(),
     },
     ...(body !== undefined && { body }),
     isBase64Encoded,
   };
+}
+
+/** `12/Mar/2020:19:03:58 +0000`, as access logs have it. */
+function timeOf(date: Date): string {
+  const [, day, month, year, time] = /^\w+, (\d+) (\w+) (\d+) (\S+)/.exec(date.toUTCString()) ?? [];
+  return `${day}/${month}/${year}:${time} +0000`;
 }
 
 /** The one route there is. */
