@@ -53,7 +53,7 @@ interface Row {
 
 const continues = (name: string) =>
   new RegExp(
-    `interrupted: the platform continues, and\\s+npx\\s+spry\\s+describe\\s+${name}\\s+-n\\s+default\\s+shows\\s+its\\s+state`,
+    `interrupted: the platform continues, and\\s+npx\\s+spry\\s+describe\\s+${name}\\s+shows\\s+its\\s+state`,
   );
 const rows: Record<string, Row> = {
   deploy: { args: ["deploy", "slow"], at: /… (?:build|running):/, says: continues("slow") },

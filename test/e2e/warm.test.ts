@@ -42,7 +42,7 @@ test(
     expect([warm["secret"], warm.env["GREETING"]]).toEqual(["s3cret", "hi"]);
     // What the process was started with names no Function and no Pod.
     const started = (warm["first"] as string[]).map((entry) => entry.split("=")[0]);
-    const known = ["NODE_OPTIONS", "PATH", "SPRY_READY_FD", "SPRY_WARM_FD"];
+    const known = ["NODE_ENV", "NODE_OPTIONS", "PATH", "SPRY_READY_FD", "SPRY_WARM_FD"];
     expect(started.filter((name) => name && !known.includes(name))).toEqual([]);
     const selector = "-l serving.knative.dev/service=first";
     const uid = await platform.k(`get pods ${selector} -o jsonpath={.items[*].metadata.uid}`);

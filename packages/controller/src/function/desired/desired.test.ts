@@ -6,6 +6,7 @@ import { desiredAutoscaler } from "./autoscaler.ts";
 import { desiredBuildJob } from "../../build/build-job.ts";
 import { desiredConfigMap } from "./config-map.ts";
 import { desiredDeployment } from "./deployment.ts";
+import { desiredKService } from "./kservice.ts";
 import { desiredService } from "./service.ts";
 
 const ours = {
@@ -153,6 +154,24 @@ describe("the Deployment", () => {
     expect(podOf().metadata!.annotations).not.toHaveProperty([key]);
     const deployment = desiredDeployment(functionOf(), settings, { ...inputs, references: "abc" });
     expect(deployment.spec!.template.metadata!.annotations).toHaveProperty([key], "abc");
+  });
+});
+
+describe("the Knative Service", () => {
+  const variablesOf = (...spec: Parameters<typeof functionOf>) =>
+    desiredKService(functionOf(...spec), settings, { ...inputs, revision: 1 }).spec.template.spec
+      .containers[0]?.env;
+
+  test("leaves PORT to Knative, which refuses it in a template", () => {
+    const names = variablesOf()?.map(({ name }) => name);
+    expect(containerOf().env).toContainEqual({ name: "PORT", value: "8080" });
+    expect(names).not.toContain("PORT");
+    expect(names).toContain("NODE_ENV");
+  });
+
+  test("has the user's own PORT, so that the refusal names it", () => {
+    const env = [{ name: "PORT", value: "3000" }];
+    expect(variablesOf({ env })).toContainEqual({ name: "PORT", value: "3000" });
   });
 });
 

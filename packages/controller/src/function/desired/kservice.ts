@@ -82,8 +82,8 @@ function scaleAnnotations({ spec }: Function): Record<string, string> {
 }
 
 /**
- * The container, within what Knative permits in a template: a port without a name, and the Pod's security context as the
- * container's. Its definitions have no `privileged`, not even `false`, which is the default.
+ * The container, within what Knative permits in a template: a port without a name, no `PORT` (Knative sets it, from the port), and the
+ * Pod's security context as the container's. Its definitions have no `privileged`, not even `false`, which is the default.
  */
 function container(fn: Function, settings: Settings, inputs: DeploymentInputs): Container {
   const container = functionContainer(fn, settings, inputs);
@@ -94,6 +94,7 @@ function container(fn: Function, settings: Settings, inputs: DeploymentInputs): 
   const { privileged, ...security } = { ...identity, ...container.securityContext };
   return {
     ...container,
+    env: (container.env ?? []).filter((each) => each.name !== "PORT" || each.value !== "8080"),
     ports: [{ containerPort: 8080, protocol: "TCP" }],
     securityContext: { ...security, ...(privileged ? { privileged } : {}) },
   };
