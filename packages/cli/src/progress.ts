@@ -107,7 +107,13 @@ export class Progress {
   #interrupted(): void {
     this.#ticker.stop();
     const message = withShownCommands(`interrupted: ${this.#afterInterrupt}`);
-    const line = wrapped(message, columnsOf(process.stderr), "interrupted: ".length);
+    const columns = columnsOf(process.stderr);
+    // The elapsed time follows on the same line.
+    const line = wrapped(
+      message,
+      columns && columns - " (9999.9 s)".length,
+      "interrupted: ".length,
+    );
     this.report({ event: "interrupted", message }, `${process.stderr.isTTY ? "\n" : ""}${line}`);
   }
 
