@@ -1,6 +1,6 @@
 /**
  * How long others wait while one tenant makes noise: `npm run bench -- noise --sandbox oci --kinds connections,watches`. Three
- * requests go out every 50 ms on behalf of somebody else: on an open connection to the API server, on a new one, and through the
+ * requests go out every 50 ms on behalf of another tenant: on an open connection to the API server, on a new one, and through the
  * gateway to another tenant's Function. The aim of each: p99 at most three times that of a quiet platform, and none above 500 ms.
  */
 import { type ChildProcess, spawn } from "node:child_process";

@@ -217,7 +217,7 @@ const examples: Record<string, object> = {
   namespaces: { metadata: { name: "default" } },
 };
 
-/** The object with some parts replaced by anything; `metadata.name` stays, so that it can be told from others. */
+/** The object with some parts replaced by anything; `metadata.name` stays, so that it can be recognised. */
 const damaged = (value: object) =>
   array(tuple(nat(), jsonValue({ maxDepth: 1 })), { minLength: 1, maxLength: 3 }).map((hits) => {
     const result = structuredClone(value) as Record<string, unknown>;

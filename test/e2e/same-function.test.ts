@@ -48,7 +48,7 @@ async function answer(name: string): Promise<string> {
 
 function isRunning(pid: number): boolean {
   try {
-    // A process that has ended and that nobody has waited for is a zombie.
+    // A process that has ended and has not been waited for is a zombie.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
   } catch {
     return false;

@@ -11,7 +11,7 @@ _PARAMETERS = (("scope", "receive", "send"), ("environ", "start_response"), ("en
 _DEPTH = 4
 """How many layers of middleware are looked through."""
 _OWN_SERVER = {"aiohttp.web_app": "aiohttp", "tornado.web": "Tornado"}
-"""Classes of these modules are no WSGI or ASGI applications: only their own server can call them."""
+"""Classes of these modules cannot be called as WSGI or ASGI applications: only their own server can call them."""
 
 
 def protocol_of(found) -> str | None:
@@ -36,7 +36,7 @@ def application_protocol(found, name: str) -> str | None:
 
 
 def only_application(module):
-    """An object of the module and its protocol, if it is an application beyond doubt and there is no second one; else None."""
+    """An object of the module and its protocol, if it is certainly an application and the only one; otherwise None."""
     found = {id(value): value for name, value in vars(module).items() if not name.startswith("_") and _is_certain(value)}
     return next(((each, _protocol_of(each, 0)) for each in found.values()), None) if len(found) == 1 else None
 

@@ -13,7 +13,7 @@ _NEIGHBOURS_MODULES = (
     "main", "lambda_function", "func", "function.func", "app", "wsgi", "asgi", "application", "server", "app.main", "api.index",
     "function_app", "entry", "worker"
 )  # fmt: skip
-"""Where the code is, by the conventions of Functions Framework, AWS Lambda, Knative's func and web servers, if there is no handler.py."""
+"""Where the code is, by the conventions of Functions Framework, AWS Lambda, Knative's func and web servers, for a directory without handler.py."""
 
 EVENT, REQUEST, ASGI, WSGI = "main(event, context)", "main()", "ASGI", "WSGI"
 

@@ -116,7 +116,7 @@ describe.skipIf(missingPython)("a program of another platform", () => {
     );
   });
 
-  test("that needs AWS's packages is told where to declare them", async () => {
+  test("that needs AWS's packages says where they are declared", async () => {
     await using runtime = await PythonRuntime.launch({
       "boto3.py": "raise ModuleNotFoundError(\"No module named 'boto3'\", name='boto3')",
       "lambda_function.py": "import boto3",

@@ -134,7 +134,7 @@ def lambda_handler(event, context): return main(event, context)`,
     body: "named",
   },
   {
-    name: "the platform's own FUNC_HANDLER is no name of a person",
+    name: "the platform's own FUNC_HANDLER does not count as named by a person",
     files: { "handler.py": `${lambda}\ndef main(): return "main"` },
     env: { FUNC_HANDLER: "main" },
     body: "lambda /a",

@@ -26,7 +26,7 @@ function reportLoaded(descriptor: number): void {
     try {
       writeSync(descriptor, `${fileURLToPath(url)}\n`);
     } catch {
-      // Nobody reads any more.
+      // The reader has ended.
     }
   };
   module.registerHooks({

@@ -121,7 +121,7 @@ export function backgroundOf({ attributes, data }: CloudEvent): BackgroundEvent 
   }
 }
 
-/** Of a body that is no CloudEvent: what Pub/Sub pushes; `{ data, context }`, or the context's fields next to `data`. */
+/** Of a body without a CloudEvent: what Pub/Sub pushes; `{ data, context }`, or the context's fields next to `data`. */
 export function backgroundIn(body: unknown, path: string): BackgroundEvent {
   if (!isFields(body)) return { data: undefined, context: {} };
   const { message, subscription, context, data, ...others } = body;

@@ -1,4 +1,4 @@
-/** Failures of the page itself, for the log of the dashboard's server: whoever runs it can see them. */
+/** Failures of the page itself, for the log of the dashboard's server, where its operator can see them. */
 import { messageOf } from "@spry/kube/browser";
 import { asUser } from "./client.ts";
 

@@ -41,7 +41,7 @@ function decoderOf(label: string): TextDecoder {
   }
 }
 
-/** JSON in lines, with its numbers, names and their order as they came; undefined where it is no JSON, or not all of it is here. */
+/** JSON in lines, with its numbers, names and their order as they came; undefined for a text that is not JSON, or not complete. */
 export function prettyOf(answer: Body): string | undefined {
   if (answer.body.length > maxShown.text) return undefined;
   const text = textOf(answer);
@@ -53,7 +53,7 @@ export function prettyOf(answer: Body): string | undefined {
   }
 }
 
-/** Bytes that are no text have control characters, or are not valid in the charset. */
+/** Bytes that are not text have control characters, or are not valid in the charset. */
 function isText(answer: Body): boolean {
   const sample = textOf({ ...answer, body: answer.body.subarray(0, 4096) });
   // oxlint-disable-next-line no-control-regex -- what text does not have

@@ -153,7 +153,7 @@ export function Dialog({
         event.preventDefault();
         onClose();
       }}
-      // A browser closes a dialogue at the third Escape, whatever it is told: this one ends only with its component.
+      // A browser closes a dialogue at the third Escape, even where its event was cancelled: this one ends only with its component.
       onClose={() => {
         onClose();
         setTimeout(() => {
