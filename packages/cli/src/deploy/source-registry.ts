@@ -2,10 +2,22 @@
 import { activeRegistry, repositoryIn } from "@spry/controller";
 import { names } from "@spry/function";
 import { RegistryClient } from "@spry/image";
-import { isForbidden, isNotFound, type KubeClient, resources, type Secret } from "@spry/kube";
+import {
+  isForbidden,
+  isNotFound,
+  type KubeClient,
+  resources,
+  type Secret,
+  sleep,
+  systemClock,
+} from "@spry/kube";
 import { type Connection } from "../connection.ts";
 import { refuseMissingNamespace } from "../missing-namespace.ts";
 import { UserError } from "../user-error.ts";
+
+/** The controller gives a namespace its registry in moments; one that was made just before is waited for. */
+const registryWaitMs = 10_000;
+const askAgainMs = 100;
 
 export interface SourceRegistry {
   client: RegistryClient;
@@ -30,25 +42,7 @@ export async function sourceRegistry(
   given: string | undefined,
 ): Promise<SourceRegistry> {
   const { client, namespace, registry: known } = connection;
-  const secrets = new Map<string, Secret>();
-  const candidates = [
-    names.remoteRegistrySecret,
-    names.registrySecret,
-    names.internalRegistrySecret,
-  ];
-  const found = await Promise.all(candidates.map((each) => secretOf(client, namespace, each)));
-  for (const secret of found)
-    if (secret) secrets.set(`${namespace}/${secret.metadata.name}`, secret);
-  const active = activeRegistry(
-    { registrySecrets: secrets, remoteRegistrySecrets: secrets, internalRegistrySecrets: secrets },
-    namespace,
-  );
-  if (!active) await refuseMissingNamespace(client, namespace);
-  if (!active)
-    throw new UserError(
-      `namespace ${namespace} has no registry yet: Secret ${names.registrySecret} does not exist`,
-      "check the name of the namespace, and that Spry runs in this cluster",
-    );
+  const { active, secrets } = await registryOf(client, namespace);
   const path = repositoryIn(active, namespace, name);
   const secret = secrets.get(`${namespace}/${active.secretName}`);
   const login = loginIn(secret, [active.push, active.pull]);
@@ -76,6 +70,38 @@ export async function sourceRegistry(
     problem: () => forwarded?.problem(),
     close: () => forwarded?.close(),
   };
+}
+
+/** @throws UserError if the namespace does not exist, or has got no registry within `registryWaitMs` */
+async function registryOf(client: KubeClient, namespace: string) {
+  const candidates = [
+    names.remoteRegistrySecret,
+    names.registrySecret,
+    names.internalRegistrySecret,
+  ];
+  const last = performance.now() + registryWaitMs;
+  for (;;) {
+    const found = await Promise.all(candidates.map((each) => secretOf(client, namespace, each)));
+    const secrets = new Map<string, Secret>();
+    for (const secret of found)
+      if (secret) secrets.set(`${namespace}/${secret.metadata.name}`, secret);
+    const active = activeRegistry(
+      {
+        registrySecrets: secrets,
+        remoteRegistrySecrets: secrets,
+        internalRegistrySecrets: secrets,
+      },
+      namespace,
+    );
+    if (active) return { active, secrets };
+    await refuseMissingNamespace(client, namespace);
+    if (performance.now() > last)
+      throw new UserError(
+        `namespace ${namespace} has no registry yet: Secret ${names.registrySecret} does not exist`,
+        "check that Spry runs in this cluster, and that it serves this namespace",
+      );
+    await sleep(systemClock, askAgainMs);
+  }
 }
 
 async function secretOf(
