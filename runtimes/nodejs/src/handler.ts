@@ -1,6 +1,7 @@
 import { type Server } from "node:http";
 import { type FunctionRequest } from "./function-request.ts";
 import { type FunctionResponse } from "./function-response.ts";
+import { type EventLine, type LambdaCall } from "./lambda/event-line.ts";
 
 /** What a Function's code turned out to be, in the one form that the server calls. */
 export interface FunctionHandler {
@@ -27,6 +28,12 @@ export interface FunctionHandler {
   websocket?: UserFunction | undefined;
   /** The program's own, which listens for requests to change the protocol. */
   server?: Server | undefined;
+  /** It expects what AWS' runtime has. */
+  isLambda?: boolean;
+  /** It has one event at a time, each in a turn of this line. */
+  events?: EventLine | undefined;
+  /** The call of one event alone, as a further thread makes it. */
+  runEvent?: ((call: LambdaCall) => Promise<unknown>) | undefined;
   /** Called once: before the first request, and after the last. */
   start?: UserFunction | undefined;
   stop?: UserFunction | undefined;

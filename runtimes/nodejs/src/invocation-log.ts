@@ -24,7 +24,7 @@ type Level = "debug" | "info" | "warn" | "error";
 const invocationId = new AsyncLocalStorage<string>();
 
 /** Runs what answers a request; its id is the caller's `X-Request-Id`, or a new one. */
-export function runInvocation(request: FunctionRequest, answer: () => void): void {
+export function runInvocation(request: Pick<FunctionRequest, "headers">, answer: () => void): void {
   invocationId.run(requestIdOf(request), answer);
 }
 

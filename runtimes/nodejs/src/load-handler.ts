@@ -6,6 +6,7 @@ import { eventHandler } from "./event-handler.ts";
 import { findModule } from "./find-module.ts";
 import { type FunctionHandler, type UserFunction } from "./handler.ts";
 import { provideAwsLambda } from "./dialects/lambda-streaming.ts";
+import { isLikelyLambda, setLambdaEnvironment } from "./lambda/lambda-environment.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports, loadModule } from "./load-module.ts";
 import { asksWhetherMain, MainProgramError } from "./application/main-program.ts";
@@ -15,23 +16,27 @@ import { type Publisher } from "./publisher.ts";
 import { requestHandler, webSocketsOnly } from "./request-handler.ts";
 import { type Settings } from "./settings.ts";
 
-/** Loads the Function's code and finds in it what answers requests. */
+/** Loads the Function's code and finds in it what answers requests. `isFirst`: not in a further thread. */
 export async function loadHandler(
   directory: string,
   settings: Settings,
   publisher: Publisher,
+  isFirst = true,
 ): Promise<FunctionHandler> {
   const file = findModule(directory, settings.moduleName);
   const name = basename(file.path);
   let module: Exports;
   provideAwsLambda();
   if (file.start) await (await import("./apply-start.ts")).applyStart(file.start, directory);
+  const resetEnvironment = isLikelyLambda(file.path, settings)
+    ? setLambdaEnvironment(directory, file.path, settings)
+    : undefined;
   const handed = new HandedServers(settings.port);
   try {
     ({ exports: module } = await loadModule(file));
   } catch (cause) {
     const text = `loading ${name}: ${sentenceOf(cause)}`;
-    throw new LoadError(await withForeignUse(text, file.path), { cause });
+    throw new LoadError((await withForeignUse(text, file.path)) + ofAws(cause), { cause });
   }
   const websocket = functionOf(module, "websocket");
   const options = { settings, file: file.path };
@@ -42,9 +47,11 @@ export async function loadHandler(
   const exported =
     given ?? (isAsked ? undefined : await exportedHandler(module, options, websocket));
   if (exported) {
+    if (exported.isLambda) setLambdaEnvironment(directory, file.path, settings);
+    else resetEnvironment?.();
     // The program's own server answers what the application does, and more.
     const server = exported.isApplication ? handed.around(exported.listener) : undefined;
-    handed.release(server, !exported.isApplication);
+    handed.release(server, !exported.isApplication, isFirst);
     const start = bothOf(functionOf(module, "start"), exported.start);
     const stop = bothOf(functionOf(module, "stop"), exported.stop);
     return {
@@ -55,6 +62,7 @@ export async function loadHandler(
       stop,
     };
   }
+  resetEnvironment?.();
   const nothing = nothingFound(name, settings.handlerName, namesIn(module));
   if (!handed.first && asksWhetherMain(file.path))
     throw new MainProgramError(file, directory, nothing);
@@ -69,6 +77,16 @@ async function withForeignUse(text: string, path: string): Promise<string> {
   const { foreignUse } = await import("./foreign-platforms.ts");
   const use = foreignUse(path, false);
   return use === undefined ? text : `${text}; ${use}`;
+}
+
+/** What only AWS' runtime has without it being declared. */
+function ofAws(cause: unknown): string {
+  const { code, message = "" } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
+  const isMissing = code === "MODULE_NOT_FOUND" || code === "ERR_MODULE_NOT_FOUND";
+  const [, name] = /'(aws-sdk|@aws-sdk\/[^'/]+)/.exec(message) ?? [];
+  return isMissing && name !== undefined
+    ? `; ${name} is not part of this runtime, as it is of AWS Lambda's: add it to the dependencies in package.json`
+    : "";
 }
 
 /** What a program answers that `node` runs as the main one of this process: it has to listen. */

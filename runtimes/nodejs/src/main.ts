@@ -11,6 +11,7 @@ import { cpuLimit } from "./cpu-limit.ts";
 import { type FunctionResponse } from "./function-response.ts";
 import { functionsFramework } from "./dialects/functions-framework.ts";
 import { type FunctionHandler } from "./handler.ts";
+import { type EventLine } from "./lambda/event-line.ts";
 import { leaveLastWords } from "./last-words.ts";
 import { LoadError } from "./load-error.ts";
 import { MainProgramError, startMainProgram, takeMainProgram } from "./application/main-program.ts";
@@ -38,6 +39,8 @@ import { describeError, describeLoadError } from "./stack.ts";
 const littleCpu = 0.5;
 
 async function main(): Promise<void> {
+  const threadOf = process.env["SPRY_EVENT_THREAD"];
+  if (threadOf !== undefined) return serveThread(threadOf);
   endOnSignal();
   const isWarm = process.env["SPRY_WARM_FD"] !== undefined;
   // Of a program that `node` runs when this returns: nothing is waited for until it is prepared.
@@ -58,19 +61,7 @@ async function main(): Promise<void> {
   const openInspector = settings.inspect ? await inspecting(settings, directory) : undefined;
   openInspector?.();
   if (!openInspector) writeReadableStacks();
-  const publisher = new Publisher(settings.publisherAddress);
-  provideWebClasses();
-  traceOutgoingRequests();
-  provideModules(
-    directory,
-    {
-      sdk: () => createSdk(settings, publisher),
-      "@google-cloud/functions-framework": () => functionsFramework,
-    },
-    ["@google-cloud/functions-framework"],
-  );
-  // The runtime's own frames are on top of the Function's while it loads.
-  Error.stackTraceLimit = 30;
+  const publisher = prepare(directory, settings);
   const handler = isProgram
     ? await programHandler(settings)
     : await loadHandler(directory, settings, publisher).catch((error: unknown) => {
@@ -80,6 +71,8 @@ async function main(): Promise<void> {
   if (!handler) return;
   Error.stackTraceLimit = 10;
   await runStart(handler);
+  // A debugger stops in the thread that it knows.
+  if (handler.events && !openInspector) addThreads(handler.events, directory);
   surviveErrors(!handler.cors && !settings.hotReload);
   tellOfExit();
   const metrics = new Metrics(settings.functionName);
@@ -108,6 +101,47 @@ async function main(): Promise<void> {
   if (openInspector) return;
   watchSoon(server, settings);
   if (process.env["NODE_COMPILE_CACHE"]) setTimeout(keepCompiled, 1000).unref();
+}
+
+/** What the Function's code finds when it is loaded. */
+function prepare(directory: string, settings: Settings): Publisher {
+  const publisher = new Publisher(settings.publisherAddress);
+  provideWebClasses();
+  traceOutgoingRequests();
+  provideModules(
+    directory,
+    {
+      sdk: () => createSdk(settings, publisher),
+      "@google-cloud/functions-framework": () => functionsFramework,
+    },
+    ["@google-cloud/functions-framework"],
+  );
+  // The runtime's own frames are on top of the Function's while it loads.
+  Error.stackTraceLimit = 30;
+  return publisher;
+}
+
+/** Loaded with the first event that waits: most Functions never have one. */
+function addThreads(events: EventLine, directory: string): void {
+  events.addThreads(async () => {
+    const { EventThreads } = await import("./lambda/event-threads.ts");
+    return new EventThreads(events, directory);
+  });
+  atStop(() => events.close());
+}
+
+/** In a further thread of a Lambda handler, which the first thread sends events. */
+async function serveThread(directory: string): Promise<void> {
+  delete process.env["SPRY_EVENT_THREAD"];
+  const settings = readSettings(process.env);
+  writeReadableStacks();
+  const publisher = prepare(directory, settings);
+  const handler = await loadHandler(directory, settings, publisher, false);
+  Error.stackTraceLimit = 10;
+  await runStart(handler);
+  tellOfExit();
+  const { serveEvents } = await import("./lambda/thread-main.ts");
+  await serveEvents(handler, settings);
 }
 
 /** Node.js writes what it has compiled when a process ends by itself, which hardly any does. */

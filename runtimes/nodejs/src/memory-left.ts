@@ -7,14 +7,21 @@ const noLimit = 2 ** 60;
 
 /** Bytes until the control group's limit ends the process (cgroups(7)); infinite without one. `root` is where the system's files are. */
 export function memoryLeft(root = ""): number {
+  const limit = memoryLimitOfGroup(root);
+  if (limit === Infinity) return Infinity;
   const { directory, files } = (group ??= findGroup(root));
-  const limit = Number(read(`${directory}/${files.limit}`));
-  if (!(limit > 0 && limit < noLimit)) return Infinity;
   let used = Number(read(`${directory}/${files.usage}`)) || 0;
   // Copies of files, which the kernel drops when there is nothing else.
   for (const [, bytes] of (read(`${directory}/memory.stat`) ?? "").matchAll(files.caches))
     used -= Number(bytes);
   return limit - used - reserveBytes;
+}
+
+/** The control group's limit in bytes; infinite without one. */
+export function memoryLimitOfGroup(root = ""): number {
+  const { directory, files } = (group ??= findGroup(root));
+  const limit = Number(read(`${directory}/${files.limit}`));
+  return limit > 0 && limit < noLimit ? limit : Infinity;
 }
 
 /** What there is for values of JavaScript: bytes until V8 ends the process, or the control group's limit does. */

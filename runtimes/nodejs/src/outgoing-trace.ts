@@ -10,6 +10,11 @@ export function useTraceHeaders(headersOf: () => Headers | undefined): void {
   headersNow = headersOf;
 }
 
+/** The trace that all is part of which is done now; undefined without one. */
+export function traceHeadersNow(): Headers | undefined {
+  return headersNow();
+}
+
 /**
  * Lets every request that the Function sends, by `http`, `https` or `fetch`, carry a trace: the one that
  * it is part of, or else a new one, which those who are asked have in common.

@@ -22,7 +22,7 @@ export function givenId({ headers }: Pick<IncomingMessage, "headers">): string |
   return given !== undefined && idPattern.test(given) ? given : undefined;
 }
 
-export function requestIdOf(request: IncomingMessage): string {
+export function requestIdOf(request: Pick<IncomingMessage, "headers">): string {
   const given = givenId(request) ?? made.get(request);
   if (given !== undefined) return given;
   const id = crypto.randomUUID();

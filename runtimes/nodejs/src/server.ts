@@ -33,10 +33,8 @@ export type FunctionServer = Server<typeof FunctionRequest, typeof FunctionRespo
 export function createFunctionServer(invocation: Invocation): FunctionServer {
   const { settings } = invocation;
   const timeoutMs = settings.timeoutSeconds * 1000;
-  const admission =
-    settings.concurrency > 0
-      ? new Admission(settings.concurrency, settings.queueLength)
-      : undefined;
+  const { concurrency = 0, queueLength } = settings;
+  const admission = concurrency > 0 ? new Admission(concurrency, queueLength) : undefined;
   const deadlines = new Deadlines<Exchange>();
   underWay = () => [...deadlines].map(({ request }) => request);
   const circumstances = { invocation, timeoutMs, deadlines, admission };

@@ -15,8 +15,8 @@ export interface Settings {
   dialect: "lambda" | undefined;
   timeoutSeconds: number;
   bodyLimitMb: number;
-  /** Requests that the Function has at a time, 0 for any number, and those that may wait. */
-  concurrency: number;
+  /** Requests that the Function has at a time, 0 for any number, undefined for what its kind has by default; and those that may wait. */
+  concurrency: number | undefined;
   queueLength: number;
   /** Where Events are published; empty when there is nowhere. */
   publisherAddress: string;
@@ -52,7 +52,9 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     dialect: choice(env, "HANDLER_DIALECT", ["lambda"]),
     timeoutSeconds: number(env, ["FUNC_TIMEOUT"], 180, 0.001, 86_400),
     bodyLimitMb: number(env, ["FUNC_BODY_MB_LIMIT", "REQ_MB_LIMIT"], 1, 0, 4096),
-    concurrency: number(env, ["SERVER_CONCURRENCY"], 0, 0, 1_000_000),
+    concurrency: env["SERVER_CONCURRENCY"]
+      ? number(env, ["SERVER_CONCURRENCY"], 0, 0, 1_000_000)
+      : undefined,
     queueLength: number(env, ["SERVER_QUEUE_LENGTH"], 1000, 0, 1_000_000),
     publisherAddress: env["PUBLISHER_PROXY_ADDRESS"] ?? "",
     traceEndpoint: env["TRACE_COLLECTOR_ENDPOINT"] ?? "",

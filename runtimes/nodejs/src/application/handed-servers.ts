@@ -51,13 +51,17 @@ export class HandedServers {
     return this.#all.find(calls)?.server;
   }
 
-  /** From now on servers listen as ever. Those but `served` get the ports that they wanted, unless it is the Function's own. */
-  release(served: Server | undefined, isReported: boolean): void {
+  /**
+   * From now on servers listen as ever. Those but `served` get the ports that they wanted, unless it is the Function's own; in a further
+   * thread (`isFirst` false) none: the first has them.
+   */
+  release(served: Server | undefined, isReported: boolean, isFirst = true): void {
     this.#portReads.stop();
     delete (Server.prototype as Partial<Server>).listen;
     for (const each of this.#all.filter(({ server }) => server !== served)) {
       for (const name of ["address", "close", "listening"])
         Reflect.deleteProperty(each.server, name);
+      if (!isFirst) continue;
       if (!this.#isForRequests(each))
         each.server.listen(...(each.args.filter((arg) => typeof arg !== "function") as []));
       else if (isReported)

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { get, type IncomingMessage } from "node:http";
 import { describe, expect, test } from "vitest";
 import { expectAnswer, type Row } from "../testing/handler-rows.ts";
-import { send, startFunction } from "../testing/running-function.ts";
+import { failToStart, send, startFunction } from "../testing/running-function.ts";
 
 const json = { "content-type": "application/json" };
 
@@ -60,6 +60,49 @@ const rows: Row[] = [
     body: "true",
   },
   {
+    name: "Lambda's handler that looks for what a request lacks, as in either format",
+    code: `exports.handler = async (e) => ({ statusCode: 200, body: JSON.stringify([e.body, e.queryStringParameters?.x ?? 0, "body" in JSON.parse(JSON.stringify(e)),
+      Object.keys(e).includes("body"), e.body === null, JSON.parse(e.body), e.stageVariables]) });`,
+    body: '[null,"1,2",false,false,true,null,null]',
+  },
+  {
+    name: "Lambda's handler, with forms as bytes, as of HTTP APIs",
+    code: `exports.handler = async (e) => [e.isBase64Encoded, Buffer.from(e.body, "base64").toString()];`,
+    request: {
+      method: "POST",
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: "a=1&b=2",
+    },
+    body: '[true,"a=1&b=2"]',
+  },
+  {
+    name: "Lambda's handler, with AWS' variables",
+    code: `const atLoad = process.env.AWS_LAMBDA_FUNCTION_NAME;
+      exports.handler = async (e, context) => { const { env } = process; return [atLoad, env.AWS_LAMBDA_FUNCTION_NAME, env.AWS_LAMBDA_FUNCTION_VERSION, env._HANDLER, env.LAMBDA_TASK_ROOT === __dirname,
+        env.AWS_LAMBDA_FUNCTION_MEMORY_SIZE, context.memoryLimitInMB, env.AWS_REGION ?? "no region"]; };`,
+    env: { NODE_OPTIONS: "--max-old-space-size=76" },
+    body: '["hello","hello","$LATEST","handler.handler",true,"128","128","no region"]',
+  },
+  {
+    name: "Lambda's handler, with the user's values of AWS' variables",
+    code: `exports.run = async () => [process.env.AWS_LAMBDA_FUNCTION_NAME, process.env._HANDLER, process.env.AWS_REGION];`,
+    env: {
+      HANDLER_DIALECT: "lambda",
+      HANDLER_FUNC_NAME: "run",
+      AWS_LAMBDA_FUNCTION_NAME: "own",
+      AWS_REGION: "eu-central-1",
+    },
+    body: '["own","handler.run","eu-central-1"]',
+  },
+  ...[
+    `exports.main = () => [process.env.AWS_LAMBDA_FUNCTION_NAME ?? "none"]; exports.handler = () => {};`,
+    `export const handler = (request, response) => response.json([process.env.AWS_LAMBDA_FUNCTION_NAME ?? "none"]);`,
+  ].map((code) => ({
+    name: `without AWS' variables, what is not a Lambda handler: ${code}`,
+    code,
+    body: '["none"]',
+  })),
+  {
     name: "Lambda's handler that returns text",
     code: `exports.handler = (event) => "text";`,
     body: "text",
@@ -73,9 +116,9 @@ const rows: Row[] = [
   {
     name: "Lambda's handler for a REST API, whose events are of format 1.0",
     code: `exports.handler = async (e) => ({ statusCode: 200, body: JSON.stringify([e.httpMethod, e.path, e.pathParameters.proxy, e.multiValueQueryStringParameters.x,
-      e.multiValueHeaders["x-b"], e.headers["X-B"], e.requestContext.httpMethod, e.requestContext.path, e.requestContext.identity.sourceIp]) });`,
-    request: { method: "DELETE", headers: { "x-b": "c" } },
-    body: '["DELETE","/a/b","a/b",["1","2"],["c"],"c","DELETE","/a/b","127.0.0.1"]',
+      e.multiValueHeaders["x-b"], e.multiValueHeaders.cookie, e.headers["X-B"], e.requestContext.httpMethod, e.requestContext.path, e.requestContext.identity.sourceIp]) });`,
+    request: { method: "DELETE", headers: { "x-b": "c", cookie: "d=1; e=2" } },
+    body: '["DELETE","/a/b","a/b",["1","2"],["c"],["d=1; e=2"],"c","DELETE","/a/b","127.0.0.1"]',
   },
   {
     name: "Lambda's handler that returns data",
@@ -158,6 +201,27 @@ const rows: Row[] = [
 
 describe("a Function is answered by", () => {
   test.each(rows)("$name", expectAnswer);
+});
+
+test("a package that only AWS' runtime has is named with the way out", async () => {
+  for (const name of ["aws-sdk", "@aws-sdk/client-s3"]) {
+    const { stderr } = await failToStart(`require("${name}"); exports.handler = async () => 1;`);
+    expect(stderr).toContain(
+      `${name} is not part of this runtime, as it is of AWS Lambda's: add it to the dependencies in package.json`,
+    );
+  }
+});
+
+test("equal headers of a request are several values", async () => {
+  const { url } = await startFunction(
+    `exports.handler = async (e) => [e.multiValueHeaders["x-a"], e.headers["x-a"]];`,
+  );
+  const answer = await new Promise<string>((resolve) => {
+    get(url, { headers: { "x-a": ["1", "2"] } }, (response) =>
+      response.on("data", (chunk) => resolve(String(chunk))),
+    );
+  });
+  expect(answer).toBe('[["1","2"],"1, 2"]');
 });
 
 describe("Lambda's stream", () => {

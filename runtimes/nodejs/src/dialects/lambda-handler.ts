@@ -1,44 +1,69 @@
 import { randomUUID } from "node:crypto";
-import { inAnyCase } from "./any-case.ts";
 import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
-import { stream } from "./lambda-streaming.ts";
-import { essenceOf } from "../media-type.ts";
-import { readText } from "../request-body.ts";
+import { EventLine, type LambdaCall } from "../lambda/event-line.ts";
+import { contextOf } from "../lambda/lambda-context.ts";
+import { asHandlersSeeIt, eventOf } from "../lambda/lambda-event.ts";
 import { type Settings } from "../settings.ts";
+import { stream } from "./lambda-streaming.ts";
 
-/**
- * `handler(event, context, callback)` of AWS Lambda, with an event of API Gateway, format 2.0. What only format
- * 1.0 has is there too, for handlers that were written for a REST API.
- */
+/** `handler(event, context, callback)` of AWS Lambda, with an event of API Gateway; with one event at a time unless that is a stream. */
 export function lambdaHandler(
   handler: UserFunction,
   settings: Settings,
   isStream = false,
 ): FunctionHandler {
+  if (isStream) return streamed(handler, settings);
+  const runEvent = ({ event, endMs }: LambdaCall) => called(handler, event, endMs, settings);
+  const isSingle = settings.concurrency === undefined;
+  const events = isSingle ? new EventLine(runEvent, settings.queueLength) : undefined;
   return {
     body: "raw",
+    isLambda: true,
+    events,
+    runEvent,
     async call(request, response) {
-      const id = randomUUID();
-      if (isStream) {
-        const context = contextOf(settings, id, () => {});
-        return stream(handler, eventOf(request, settings, id), context, response);
-      }
-      const result = await new Promise((resolve, reject) => {
-        const callback = (error: unknown, value: unknown) =>
-          error === null || error === undefined ? resolve(value) : reject(error);
-        const returned = handler(
-          eventOf(request, settings, id),
-          contextOf(settings, id, callback),
-          callback,
-        );
-        if (isThenable(returned)) returned.then(resolve, reject);
-        else if (isData(returned)) resolve(returned);
-      });
-      return applyResult(response, result);
+      const call = callOf(request, settings);
+      const result = await (events ? events.enter(call, response) : runEvent(call));
+      return response.writableEnded ? undefined : applyResult(response, result);
     },
   };
+}
+
+function callOf(request: FunctionRequest, settings: Settings): LambdaCall {
+  const event = eventOf(request, settings, randomUUID());
+  const endMs = Date.now() + settings.timeoutSeconds * 1000;
+  return { event, endMs };
+}
+
+function streamed(handler: UserFunction, settings: Settings): FunctionHandler {
+  return {
+    body: "raw",
+    isLambda: true,
+    async call(request, response) {
+      const { event, endMs } = callOf(request, settings);
+      const { requestId } = event.requestContext;
+      const context = contextOf(settings, requestId, endMs, () => {});
+      return stream(handler, asHandlersSeeIt(event), context, response);
+    },
+  };
+}
+
+async function called(
+  handler: UserFunction,
+  event: LambdaCall["event"],
+  endMs: number,
+  settings: Settings,
+): Promise<unknown> {
+  return await new Promise((resolve, reject) => {
+    const callback = (error: unknown, value: unknown) =>
+      error === null || error === undefined ? resolve(value) : reject(error);
+    const context = contextOf(settings, event.requestContext.requestId, endMs, callback);
+    const returned = handler(asHandlersSeeIt(event), context, callback);
+    if (isThenable(returned)) returned.then(resolve, reject);
+    else if (isData(returned)) resolve(returned);
+  });
 }
 
 /**
@@ -55,116 +80,6 @@ function isData(value: unknown): boolean {
 }
 
 const isCallable = (value: unknown) => typeof value === "function";
-
-function eventOf(request: FunctionRequest, settings: Settings, requestId: string) {
-  const now = new Date();
-  const { path, originalUrl: url, method, headers } = request;
-  const { cookie, ...others } = headers;
-  const { body, isBase64Encoded } = bodyOf(request);
-  const host = request.headers.host ?? "";
-  const query = new URLSearchParams(url.slice(path.length + 1));
-  return {
-    version: "2.0",
-    ...format1Of(request, query),
-    routeKey: "$default",
-    rawPath: path,
-    rawQueryString: url.slice(path.length + 1),
-    ...(cookie !== undefined && { cookies: cookie.split(/; ?/) }),
-    headers: inAnyCase(
-      Object.fromEntries(Object.entries(others).map(([name, each]) => [name, String(each)])),
-    ),
-    ...(query.size > 0 && { queryStringParameters: joined(query) }),
-    requestContext: {
-      accountId: "anonymous",
-      apiId: settings.functionName,
-      domainName: host,
-      domainPrefix: host.split(".", 1)[0],
-      http: {
-        method,
-        path,
-        protocol: `HTTP/${request.httpVersion}`,
-        sourceIp: request.ip,
-        userAgent: headers["user-agent"] ?? "",
-      },
-      httpMethod: method,
-      path,
-      resourcePath: resource,
-      protocol: `HTTP/${request.httpVersion}`,
-      identity: { sourceIp: request.ip, userAgent: headers["user-agent"] ?? "" },
-      requestId,
-      requestTime: timeOf(now),
-      requestTimeEpoch: now.getTime(),
-      routeKey: "$default",
-      stage: "$default",
-      time: timeOf(now),
-      timeEpoch: now.getTime(),
-    },
-    ...(body !== undefined && { body }),
-    isBase64Encoded,
-  };
-}
-
-/** `12/Mar/2020:19:03:58 +0000`, as access logs have it. */
-function timeOf(date: Date): string {
-  const [, day, month, year, time] = /^\w+, (\d+) (\w+) (\d+) (\S+)/.exec(date.toUTCString()) ?? [];
-  return `${day}/${month}/${year}:${time} +0000`;
-}
-
-/** The one route there is. */
-const resource = "/{proxy+}";
-
-function format1Of({ path, method, headers }: FunctionRequest, query: URLSearchParams) {
-  const names = [...new Set(query.keys())];
-  const values = names.map((name) => [name, query.getAll(name)]);
-  return {
-    resource,
-    path,
-    httpMethod: method,
-    multiValueHeaders: Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, [value].flat()]),
-    ),
-    multiValueQueryStringParameters: names.length > 0 ? Object.fromEntries(values) : null,
-    pathParameters: path === "/" ? null : { proxy: path.slice(1) },
-    stageVariables: null,
-  };
-}
-
-/** Repeated names are one, their values joined by commas. */
-function joined(query: URLSearchParams): Record<string, string> {
-  const names = [...new Set(query.keys())];
-  return Object.fromEntries(names.map((name) => [name, query.getAll(name).join(",")]));
-}
-
-function bodyOf(request: FunctionRequest) {
-  const { rawBody, headers } = request;
-  if (!rawBody) return { body: undefined, isBase64Encoded: false };
-  const essence = essenceOf(headers["content-type"]);
-  const isText = /^text\/|json$|xml$|javascript$|^application\/x-www-form-urlencoded$/.test(
-    essence,
-  );
-  const body = isText ? readText(rawBody, request) : rawBody.toString("base64");
-  return { body, isBase64Encoded: !isText };
-}
-
-type Callback = (error: unknown, value?: unknown) => void;
-
-function contextOf(settings: Settings, awsRequestId: string, callback: Callback) {
-  const end = Date.now() + settings.timeoutSeconds * 1000;
-  return {
-    functionName: settings.functionName,
-    functionVersion: "$LATEST",
-    invokedFunctionArn: `arn:aws:lambda:local:000000000000:function:${settings.functionName}`,
-    memoryLimitInMB: String(Math.round(process.constrainedMemory() / 1024 / 1024) || ""),
-    awsRequestId,
-    logGroupName: `/aws/lambda/${settings.functionName}`,
-    logStreamName: process.env["HOSTNAME"] ?? "",
-    callbackWaitsForEmptyEventLoop: false,
-    getRemainingTimeInMillis: () => Math.max(0, end - Date.now()),
-    done: callback,
-    fail: (error: unknown) => callback(error ?? new Error("context.fail")),
-    succeed: (value: unknown) => callback(null, value),
-  };
-}
 
 interface LambdaResult {
   statusCode?: number;

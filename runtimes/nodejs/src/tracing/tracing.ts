@@ -1,3 +1,4 @@
+import { type IncomingHttpHeaders } from "node:http";
 import { atStop } from "../background-work.ts";
 import { type FunctionRequest } from "../function-request.ts";
 import { isTraced } from "../is-traced.ts";
@@ -54,6 +55,13 @@ export class Tracing {
     else if (this.#exporter) enter(unrecorded());
     else leave();
     return undefined;
+  }
+
+  /** From now on all belongs to what another thread is recording, by the headers of its trace. */
+  enterCaller(headers: IncomingHttpHeaders): void {
+    const parent = readTraceContext(headers);
+    if (parent) enter(withSpan(rootContext, new Span("caller", parent)));
+    else leave();
   }
 
   /** What begins now belongs to no request. */
