@@ -2,7 +2,8 @@
 import { defineScalarTag, FAILSAFE_SCHEMA, loadAll, mergeTag, nullCoreTag } from "js-yaml";
 
 const kinds = ["int", "float", "bool", "timestamp", "binary"];
-const schema = FAILSAFE_SCHEMA.withTags(
+/** Every number and boolean as the text that is written. */
+export const textSchema = FAILSAFE_SCHEMA.withTags(
   nullCoreTag,
   mergeTag,
   ...kinds.map((kind) =>
@@ -22,7 +23,7 @@ export function withWrittenTexts<T>(
   text: string,
   places: readonly Place[],
 ): T[] {
-  const written = loadAll(text, { schema });
+  const written = loadAll(text, { schema: textSchema });
   return documents.map((document, index) =>
     places.reduce((value, place) => withTextsAt(value, written[index], place), document),
   );

@@ -93,7 +93,7 @@ export function addDirectoryCommands(program: Command): void {
   program
     .command("import <file>")
     .description(
-      "write a spry.yaml from a func.yaml, a stack.yml (also of several Functions) or a config.yaml",
+      "write a spry.yaml from a func.yaml, stack.yml, config.yaml, serverless.yml or template of AWS SAM",
     )
     .option("--force", "overwrite a spry.yaml")
     .action(async (file, options) =>

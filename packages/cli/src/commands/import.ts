@@ -1,7 +1,8 @@
 import { lstatSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { dump } from "js-yaml";
-import { asOne, importFile, type Imported } from "../import/import-file.ts";
+import { asOne, importFile } from "../import/import-file.ts";
+import { type Imported } from "../import/imported.ts";
 import { isInside } from "../inside.ts";
 import { shownPath } from "../project/shown-path.ts";
 import { configName } from "../project/schema.ts";

@@ -1,26 +1,21 @@
-/** Configuration of other tools as `spry.yaml`: func's `func.yaml`, OpenFaaS' `stack.yml`, the original's `config.yaml`. */
+/**
+ * Configuration of other tools as `spry.yaml`: func's `func.yaml`, OpenFaaS' `stack.yml`, the original's `config.yaml`, and for AWS Lambda
+ * `serverless.yml` and templates of SAM.
+ */
 import { statSync } from "node:fs";
 import path from "node:path";
 import { load, YAMLException } from "js-yaml";
-import {
-  isKymaConfig,
-  type KymaConfig,
-  kymaTexts,
-  textsOf,
-  variablesOf,
-} from "../kyma/config-yaml.ts";
-import { type EnvValue, type ProjectConfig } from "../project/config.ts";
+import { isKymaConfig, kymaTexts } from "../kyma/config-yaml.ts";
+import { type EnvValue } from "../project/config.ts";
 import { readText } from "../text-file.ts";
 import { UserError } from "../user-error.ts";
 import { withWrittenTexts } from "../written-texts.ts";
-
-/** One directory's configuration. */
-export interface Imported {
-  directory: string;
-  config: ProjectConfig;
-  /** One sentence for each setting without a counterpart. */
-  remarks: string[];
-}
+import { type Document, isRecord, loadAwsYaml } from "./aws-yaml.ts";
+import { clean, resourcesRemark, runtimeLike } from "./counterparts.ts";
+import { type Imported } from "./imported.ts";
+import { ofKyma } from "./kyma-import.ts";
+import { isTemplate, ofTemplate } from "./sam.ts";
+import { isServerless, ofServerless } from "./serverless.ts";
 
 /**
  * Several Functions of a file as one configuration, in its directory; undefined where they cannot be, because they are in different
@@ -66,23 +61,22 @@ export function importFile(file: string): Imported[] {
   if (!found?.isFile())
     throw new UserError(
       `the file ${file} does not exist`,
-      "name a func.yaml, a stack.yml or a config.yaml",
+      "name a func.yaml, a stack.yml, a config.yaml, a serverless.yml or a template of AWS SAM",
     );
-  const document = parsed(file);
   const directory = path.dirname(path.resolve(file));
+  const ofAws = parsed(file, loadAwsYaml);
+  if (isServerless(ofAws)) return ofServerless(ofAws, file, directory);
+  if (isTemplate(ofAws)) return ofTemplate(ofAws, file, directory);
+  const document = parsed(file, (text) => withWrittenTexts([load(text)], text, texts)[0]);
   if (isKymaConfig(document)) return [ofKyma(document, directory)];
   if (isRecord(document["functions"])) return ofOpenFaas(document, directory);
   if (document["specVersion"] !== undefined || document["runtime"] !== undefined)
     return [ofFunc(document, directory)];
   throw new UserError(
-    `${file} is neither a func.yaml nor a stack.yml nor a config.yaml`,
+    `${file} is neither a func.yaml nor a stack.yml nor a config.yaml, nor a serverless.yml or a template of AWS SAM with functions`,
     "name one of these files",
   );
 }
-
-type Document = Record<string, unknown>;
-const isRecord = (value: unknown): value is Document =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** What is text in those files, however it is written. */
 const texts = [
@@ -95,10 +89,9 @@ const texts = [
   ["functions", "*", "annotations", "*"],
 ];
 
-function parsed(file: string): Document {
+function parsed(file: string, read: (text: string) => unknown): Document {
   try {
-    const text = readText(file);
-    const [document] = withWrittenTexts([load(text)], text, texts);
+    const document = read(readText(file));
     if (isRecord(document)) return document;
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error;
@@ -123,9 +116,6 @@ function funcValue(text: string): EnvValue {
   if (name === undefined || key === undefined) return text;
   return kind === "secret" ? { secret: name, key } : { configMap: name, key };
 }
-
-const resourcesRemark =
-  "resources are not used: choose a profile in spry.yaml, such as `profile: M`";
 
 function ofFunc(document: Document, directory: string): Imported {
   const { name, namespace, runtime, run, deploy, build } = document as {
@@ -230,52 +220,3 @@ function ofOpenFaas(document: Document, directory: string): Imported[] {
     };
   });
 }
-
-/** As the directory's configuration, so that `dev` and `deploy` work in a directory of the original's CLI. */
-export function ofKyma(config: KymaConfig, directory: string): Imported {
-  const remarks: string[] = [];
-  const env: Record<string, EnvValue> = {};
-  for (const { name, value, valueFrom } of variablesOf(config)) {
-    const { secretKeyRef: secret, configMapKeyRef: map } = valueFrom ?? {};
-    if (secret?.name) env[name] = { secret: secret.name, key: secret.key };
-    else if (map?.name) env[name] = { configMap: map.name, key: map.key };
-    else env[name] = value ?? "";
-  }
-  if (config.resource ?? config.resources)
-    remarks.push(
-      "resource is not used for a directory: choose a profile in spry.yaml, or `spry apply -f config.yaml`",
-    );
-  if (config.subscriptions || config.apiRules)
-    remarks.push(
-      "subscriptions and apiRules are objects of their own: `spry apply -f config.yaml`",
-    );
-  return {
-    directory: path.resolve(directory, config.source.sourcePath ?? "."),
-    remarks,
-    config: clean({
-      name: config.name,
-      ...(config.namespace && { namespace: config.namespace }),
-      runtime: config.runtime,
-      env,
-      labels: textsOf(config.runtimeLabels),
-      annotations: textsOf(config.runtimeAnnotations),
-    }),
-  };
-}
-
-function runtimeLike(name: string, remarks: string[]): string {
-  if (/^(?:node|typescript|javascript|springboot-node)/.test(name)) return "nodejs24";
-  if (name.startsWith("python")) return "python312";
-  remarks.push(`the runtime ${name || "(none)"} has no counterpart: nodejs24 was chosen`);
-  return "nodejs24";
-}
-
-/** Without what is empty. */
-const clean = (config: ProjectConfig): ProjectConfig =>
-  Object.fromEntries(
-    Object.entries(config).filter(
-      ([, value]) =>
-        value !== undefined &&
-        (typeof value !== "object" || Object.keys(value as object).length > 0),
-    ),
-  );

@@ -8,7 +8,7 @@ import {
   reservedEnvNames,
   timeZoneProblem,
 } from "@spry/function";
-import { ofKyma } from "../import/import-file.ts";
+import { ofKyma } from "../import/kyma-import.ts";
 import { isInside } from "../inside.ts";
 import {
   checkKymaConfig,
