@@ -5,20 +5,17 @@ from __future__ import annotations
 import _thread
 import os
 import time
-from _collections import deque
 
 from . import channel
 from .call_loop import ORPHAN_SECONDS, STREAM_WINDOW, CallLoop
-from .channel import Frame
+from .channel import encode
 
 
 class MainThreadLoop(CallLoop):
-    """The server sends a request when the one before has been answered, so nothing else has to be read meanwhile."""
+    """Nothing is read while a call is made: what the server has sent ahead it recalls if that takes long."""
 
     def __init__(self, server, promotions: int, shared, invocation) -> None:
         super().__init__(server, promotions, shared, invocation, threads=1)
-        self._early: deque[Frame] = deque()
-        """Requests that were read where a stream waited for its client."""
 
     def run(self) -> int:
         """Returns when the server closes the channel."""
@@ -47,7 +44,7 @@ class MainThreadLoop(CallLoop):
 
     def _serve_in_turn(self, once: bool = False) -> None:
         while not self._closed:
-            frame = self._early.popleft() if self._early else self._receive()
+            frame = self._receive()
             if frame is None:
                 return self._close()
             if frame[0] == channel.REQUEST:
@@ -66,7 +63,7 @@ class MainThreadLoop(CallLoop):
             self._close()
             stream.cancelled = True
         elif frame[0] == channel.REQUEST:
-            self._early.append(frame)
+            self._send(encode(channel.DECLINED, frame[1], body=frame[4]))
         elif self._streams.get(frame[1]) is stream:
             stream.credit(frame[5]) if frame[0] == channel.CREDIT else stream.cancel()
 

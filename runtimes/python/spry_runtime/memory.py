@@ -8,6 +8,8 @@ _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8
 _LARGE_BYTES = 256 * 1024
 _RESERVE = 6 * 1024 * 1024
 """What the kernel needs for sockets and page tables, which counts as the container's."""
+_PART = 4
+"""Where no limit is known: a quarter of the machine's memory is a Function's."""
 _TREES = "/sys/fs/cgroup"
 _NONE = 1 << 60
 """Version 1 of control groups shows this number or a larger one if no limit is set."""
@@ -48,13 +50,8 @@ def memory_left(processes) -> float:
         left = limit - _used(directory, *names[1:])
     given = os.environ.get("FUNC_MEMORY_LIMIT", "")
     if given.isdigit():
-        left = min(left, int(given) - sum(_own_pages(each) for each in processes) * os.sysconf("SC_PAGESIZE"))
+        left = min(left, int(given) - _resident(processes))
     return left - _RESERVE
-
-
-def is_limited() -> bool:
-    """Whether a limit of memory is known."""
-    return memory_left(()) != float("inf")
 
 
 def has_room_for_another(process: int, processes) -> bool:
@@ -63,8 +60,11 @@ def has_room_for_another(process: int, processes) -> bool:
 
 
 def has_room_for(count: int, process: int, processes) -> bool:
-    """The same for so many more."""
-    return memory_left(processes) >= count * _own_pages(process) * os.sysconf("SC_PAGESIZE")
+    """The same for so many more. Where no limit is known, the runtime's processes may have a part of what the machine has left."""
+    left = memory_left(processes)
+    if left == float("inf"):
+        left = _available() / _PART - _resident(processes)
+    return left >= count * _resident((process,))
 
 
 def _find_group() -> tuple:
@@ -95,10 +95,22 @@ def _used(directory: str, usage: str, *caches: str) -> int:
     return used
 
 
-def _own_pages(process: int) -> int:
-    """Resident, and of no file."""
-    fields = _text(f"/proc/{process}/statm").split()
-    return int(fields[1]) - int(fields[2]) if len(fields) > 2 else 0
+def _resident(processes) -> int:
+    """In bytes; of no file."""
+    pages = 0
+    for each in processes:
+        fields = _text(f"/proc/{each}/statm").split()
+        if len(fields) > 2:
+            pages += int(fields[1]) - int(fields[2])
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
+def _available() -> float:
+    """What the machine can give in bytes; infinite where it does not say."""
+    for line in _text("/proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return float("inf")
 
 
 def _number(name: str) -> int | None:

@@ -18,10 +18,12 @@ from .reactor import Reactor
 from .service import TIMEOUT_BODY, Service
 from .transport import Listener
 from .worker_pool import PROMOTE_SECONDS
-from .worker_pools import GROW_SECONDS, HELD_SECONDS, WorkerPools
+from .worker_pools import WorkerPools
 from .worker_process import WorkerProcess
 
 _STOP_SECONDS = 10.0
+_AHEAD = 4
+"""How many requests a worker may have that answers one at a time, as long as its calls are quick."""
 _LARGE = 64 * 1024
 
 
@@ -37,7 +39,9 @@ class SyncServer(Service):
         """How many calls a worker may have."""
         self._waiting: deque[Exchange] = deque()
         self._next_id = 0
-        self._typical_seconds = 0.0
+        self.typical_seconds = 0.0
+        self.call_seconds = 0.0
+        """How long all calls have taken that have ended, in sum."""
 
     # Life.
 
@@ -92,7 +96,7 @@ class SyncServer(Service):
     # Calls.
 
     def dispatch(self, exchange: Exchange) -> None:
-        worker = self._pools.free(self._limit)
+        worker = self._worker_for(exchange)
         if worker is not None:
             self._send(worker, exchange)
         elif len(self._waiting) < self.settings.queue:
@@ -100,6 +104,12 @@ class SyncServer(Service):
             self._pools.grow_soon()
         else:
             self.overloaded(exchange)
+
+    def _worker_for(self, exchange: Exchange) -> WorkerProcess | None:
+        worker = self._pools.free(self._limit)
+        if worker is None and self._pools.grows and self.typical_seconds < PROMOTE_SECONDS and len(exchange.body) < _LARGE:
+            worker = self._pools.free(_AHEAD)
+        return worker
 
     def _send(self, worker: WorkerProcess, exchange: Exchange) -> None:
         self._next_id = exchange_id = (self._next_id + 1) & 0xFFFFFFFF
@@ -114,7 +124,7 @@ class SyncServer(Service):
         else:
             worker.pool.write(worker, begin_frame(channel.REQUEST, exchange_id, len(peer), head, len(body)), body)
             worker.large.append(exchange)
-        if self._typical_seconds > PROMOTE_SECONDS and len(worker.outstanding) > 1:
+        if self.typical_seconds > PROMOTE_SECONDS and len(worker.outstanding) > 1:
             worker.promote(1)
         if not worker.watched:
             worker.pool.watch_readers(worker)
@@ -138,6 +148,8 @@ class SyncServer(Service):
         """A worker says something about an exchange."""
         exchange = worker.outstanding.get(exchange_id)
         if exchange is None:
+            if kind == channel.DECLINED:
+                self._pools.declined(worker, exchange_id)
             return
         if kind == channel.REPLY or kind == channel.FAILED:
             exchange.respond(number, head, body)
@@ -145,6 +157,7 @@ class SyncServer(Service):
         elif kind == channel.START:
             call = exchange.state
             call.status = number
+            worker.streams = True
             exchange.on_drain = lambda: self._credit(worker, exchange_id, exchange)
             exchange.start(number, head, None if seconds < 0 else int(seconds))
         elif kind == channel.PIECE:
@@ -163,7 +176,9 @@ class SyncServer(Service):
     ) -> None:
         del worker.outstanding[exchange_id]
         exchange.state = exchange.on_drain = None
-        self._typical_seconds += (seconds - self._typical_seconds) * 0.1
+        worker.streams = False
+        self.typical_seconds += (seconds - self.typical_seconds) * 0.1
+        self.call_seconds += seconds
         self.settle(exchange, status, seconds, failed)
         if worker.retiring:
             worker.pool.end_if_done(worker)
@@ -179,10 +194,24 @@ class SyncServer(Service):
         self._send_waiting()
 
     def _send_waiting(self) -> None:
-        while self._waiting and (worker := self._pools.free(self._limit)) is not None:
-            exchange = self._waiting.popleft()
-            if exchange in self.pending:
-                self._send(worker, exchange)
+        while self._waiting:
+            if self._waiting[0] not in self.pending:
+                self._waiting.popleft()
+            elif (worker := self._worker_for(self._waiting[0])) is not None:
+                self._send(worker, self._waiting.popleft())
+            else:
+                return
+
+    def held_up(self, worker: WorkerProcess) -> None:
+        """It has begun no call for a while, though it has some."""
+        self._pools.held_up(worker)
+
+    def give_back(self, exchanges: list[Exchange]) -> None:
+        """These are no longer their worker's, or it takes requests again."""
+        self._waiting.extendleft(reversed(exchanges))
+        self._send_waiting()
+        if self._waiting:
+            self._pools.grow_soon()
 
     def _credit(self, worker: WorkerProcess, exchange_id: int, exchange: Exchange) -> None:
         call = exchange.state
@@ -222,6 +251,7 @@ class SyncServer(Service):
         worker = call.worker
         del worker.outstanding[call.id]
         exchange.state = None
+        worker.streams = False
         if call.frame <= worker.shared.frames_taken and not unread:
             worker.pool.retire(worker)
 
@@ -229,14 +259,11 @@ class SyncServer(Service):
     def waits(self) -> bool:
         return bool(self._waiting)
 
-    @property
-    def waits_long(self) -> bool:
-        """Whether a request waits for others that take long: it has waited, and a call takes or has taken more than an instant."""
+    def wait_seconds(self) -> float:
+        """For how long the next request has waited for others."""
         while self._waiting and self._waiting[0] not in self.pending:
             self._waiting.popleft()
-        if not self._waiting or time.perf_counter() - self._waiting[0].started < GROW_SECONDS:
-            return False
-        return self._typical_seconds > PROMOTE_SECONDS or self._pools.hold_long(HELD_SECONDS)
+        return time.perf_counter() - self._waiting[0].started if self._waiting else 0.0
 
     # What becomes of a worker's calls.
 
@@ -280,11 +307,12 @@ class SyncServer(Service):
 class _Call:
     """What is remembered of an exchange that a worker has."""
 
-    __slots__ = ("frame", "id", "owed", "status", "worker")
+    __slots__ = ("began", "frame", "id", "owed", "status", "worker")
 
     def __init__(self, worker: WorkerProcess, exchange_id: int, frame: int) -> None:
         self.worker = worker
         self.id = exchange_id
+        self.began = time.perf_counter()
         self.frame = frame
         """Its request was the worker's n-th frame."""
         self.owed = 0

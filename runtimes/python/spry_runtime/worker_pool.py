@@ -67,6 +67,8 @@ class WorkerPool:
         if worker is not None:
             worker.retiring = worker.shared.closed = True
             self._retiring.add(worker)
+            if worker.outstanding:
+                time.sleep(0.001)  # as where another takes over
             self._server.succeeded(worker)
             self.end_if_done(worker)
 
@@ -144,6 +146,8 @@ class WorkerPool:
                 return
             taken = worker.shared.frames_taken
             self._server.taken(worker, taken)
+            if taken_before == taken < worker.frames_sent:
+                self._server.held_up(worker)
             stuck = worker.shared.busy and taken == taken_before
             if stuck:
                 worker.promote(max(1, worker.frames_sent - taken))

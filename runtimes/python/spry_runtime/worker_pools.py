@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from .log import log
-from .memory import has_room_for, is_limited
+from .memory import has_room_for
 from .processor_demand import ProcessorDemand
-from .worker_pool import WorkerPool
+from .worker_pool import PROMOTE_SECONDS, WorkerPool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 GROW_SECONDS = 0.02
 """As long as a call may wait for others before another process is worth its start."""
-HELD_SECONDS = 0.1
-"""As long as a call may take before others do not wait for its end, though calls have been quick until then."""
+HELD_SECONDS = 1.0
+"""As long as a call may take before others do not wait for its end, even if it computes and all processors are busy."""
+_SEEN_SECONDS = 0.001
+"""Until a worker has seen that it is to take no more, or has been seen to have taken one before."""
 _IDLE_SECONDS = 60.0
 _STARTING = 2
 """How many load the code at a time: it takes much of a processor."""
-_UNLIMITED = 8
-"""How many there are at most where no limit of memory is known."""
 _PAUSE_SECONDS = 10.0
 """After a start that has failed."""
 
@@ -46,20 +46,59 @@ class WorkerPools:
         self._not_before = 0.0
 
     def free(self, limit: int) -> WorkerProcess | None:
-        """One with fewer calls than this."""
+        """One with fewer calls than this. Where each has one at a time, it may not be held up by that."""
         for pool in self._pools:
             worker = pool.current
-            if worker is not None and len(worker.outstanding) < limit:
+            if worker is None or len(worker.outstanding) >= limit:
+                continue
+            if not self.grows or not (worker.streams or worker.retiring or worker.shared.closed):
                 return worker
         return None
 
-    def hold_long(self, seconds: float) -> bool:
+    def _hold_long(self, seconds: float) -> bool:
         """Whether a worker has had a call for longer than this."""
         due = time.perf_counter() - seconds
+        return any(began < due for began in self._begun())
+
+    def _begun(self):
+        """When the calls began that are under way."""
         for pool in self._pools:
-            if pool.current is not None and any(each.started < due for each in pool.current.outstanding.values()):
-                return True
-        return False
+            if pool.current is not None:
+                taken = pool.current.shared.frames_taken
+                for each in pool.current.outstanding.values():
+                    if each.state.frame <= taken:
+                        yield each.state.began
+
+    # What a worker was sent ahead.
+
+    def held_up(self, worker: WorkerProcess) -> None:
+        """Where each has one call at a time: those behind the one that takes long are to be others'."""
+        if self.grows and worker.pool.current is worker and len(worker.outstanding) > 1 and not worker.shared.closed:
+            worker.shared.closed = True
+            self._reactor.call_later(_SEEN_SECONDS, lambda: self._recall(worker))
+
+    def _recall(self, worker: WorkerProcess) -> None:
+        taken = worker.shared.frames_taken
+        recalled = {number: each for number, each in worker.outstanding.items() if each.state.frame > taken}
+        for number, exchange in recalled.items():
+            del worker.outstanding[number]
+            exchange.state = None
+        worker.recalled.update(recalled)
+        self._open_again(worker)
+        self._server.give_back(list(recalled.values()))
+
+    def declined(self, worker: WorkerProcess, exchange_id: int) -> None:
+        """It has come to a request that has been recalled."""
+        worker.recalled.discard(exchange_id)
+        self._open_again(worker)
+        self._server.give_back([])
+
+    @staticmethod
+    def _open_again(worker: WorkerProcess) -> None:
+        if not worker.recalled and worker.pool.current is worker:
+            worker.shared.closed = False
+
+    # How many there are.
 
     def grow_soon(self) -> None:
         """A call waits. Another worker is started if it still does in a moment."""
@@ -71,8 +110,10 @@ class WorkerPools:
         self._looks = False
         if self._server.draining:
             return
-        leaves_one = self._demand.leaves_one(self.processes())
-        if leaves_one and self._server.waits_long and self._has_room():
+        now = time.perf_counter()
+        workers = [pool.current.pid for pool in self._pools if pool.current is not None]
+        self._demand.look(workers, self._server.call_seconds + sum(now - began for began in self._begun()))
+        if self._would_help() and self._has_room():
             try:
                 pool = WorkerPool(self._server, self._reactor, None, self._spawn)
             except OSError as error:
@@ -84,14 +125,22 @@ class WorkerPools:
         if self._server.waits:
             self.grow_soon()
 
+    def _would_help(self) -> bool:
+        """Whether a request has waited for more than an instant, and not for the server or the processors."""
+        waits = self._server.wait_seconds()
+        if self._demand.computes:
+            helps = waits >= GROW_SECONDS and self._demand.are_busy(len(self._pools))
+        else:
+            helps = waits >= min(GROW_SECONDS, self._server.typical_seconds / 8)
+        return helps and len(self._pools) < self._demand.most() or waits >= GROW_SECONDS and self._hold_long(HELD_SECONDS)
+
     def _has_room(self) -> bool:
         """For one more, next to those that are on their way, and as much again for the calls of all."""
         if time.monotonic() < self._not_before:
             return False
         starting = sum(pool.starting for pool in self._pools)
-        most = self._server.settings.threads if is_limited() else _UNLIMITED
         first = self._pools[0].current
-        if starting >= _STARTING or len(self._pools) >= most or first is None:
+        if starting >= _STARTING or len(self._pools) >= self._server.settings.threads or first is None:
             return False
         return has_room_for(starting + 2, first.pid, self._server.processes())
 

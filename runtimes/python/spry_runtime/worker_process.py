@@ -95,6 +95,10 @@ class WorkerProcess:
         self.events = READ
         self.watched = False
         self.retiring = False
+        self.streams = False
+        """Of one that has one call at a time: its client reads the answer while it is made."""
+        self.recalled: set[int] = set()
+        """Exchanges that it has been sent and that are others' now: it declines them when it comes to them."""
         self.ends_after = 0.0
         """By `time.monotonic`: until then it writes its stacks."""
         self.ended = False
@@ -117,7 +121,7 @@ class WorkerProcess:
     def stalls(self, seconds: float) -> float:
         """For how many seconds it has begun none of the calls that it was sent; to be called every `seconds`."""
         taken = self.shared.frames_taken
-        waits = bool(self.outstanding) and taken < self.frames_sent
+        waits = taken < self.frames_sent and any(each.state.frame > taken for each in self.outstanding.values())
         if waits and taken == self.stalled_at:
             self.stalled_seconds += seconds
         else:
