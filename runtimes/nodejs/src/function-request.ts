@@ -1,6 +1,7 @@
 import { IncomingMessage } from "node:http";
 import { type TLSSocket } from "node:tls";
 import { parseRanges, type Ranges } from "./express/byte-ranges.ts";
+import { application } from "./express/application.ts";
 import { isFresh } from "./express/freshness.ts";
 import {
   acceptedCharsets,
@@ -11,6 +12,7 @@ import {
 import { type FunctionResponse } from "./function-response.ts";
 import { matchesType } from "./media-type.ts";
 import { parseQuery } from "./query.ts";
+import { requestIdOf } from "./request-log.ts";
 
 /**
  * `event.extensions.request`: Node.js' request with the members of Express' that Functions use.
@@ -108,15 +110,32 @@ export class FunctionRequest extends IncomingMessage {
   }
 
   get host(): string | undefined {
-    return this.headers.host;
+    return this.#forwarded("x-forwarded-host")[0] ?? this.headers.host;
   }
 
   get hostname(): string | undefined {
-    return this.headers.host?.replace(/:\d+$/, "");
+    return this.host?.replace(/:\d+$/, "");
   }
 
+  /** An address has none. */
   get subdomains(): string[] {
-    return (this.hostname ?? "").split(".").reverse().slice(2);
+    const { hostname = "" } = this;
+    return /^[\d.]+$|^\[/.test(hostname) ? [] : hostname.split(".").reverse().slice(2);
+  }
+
+  /** Express' application, of which there is only this much. */
+  get app(): typeof application {
+    application.settings["trust proxy"] ??= FunctionRequest.trustsProxies;
+    return application;
+  }
+
+  set app(value: unknown) {
+    Object.defineProperty(this, "app", { value, configurable: true, writable: true });
+  }
+
+  /** Google's framework names each call; here it is the id that the log has. */
+  get executionId(): string {
+    return this.get("function-execution-id")?.toString() ?? requestIdOf(this);
   }
 
   get xhr(): boolean {

@@ -20,6 +20,10 @@ export class FunctionResponse extends FramedResponse {
     return (this.#locals ??= {});
   }
 
+  get app(): unknown {
+    return this.req.app;
+  }
+
   status(code: number): this {
     this.statusCode = code;
     return this;

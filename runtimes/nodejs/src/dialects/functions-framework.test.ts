@@ -51,6 +51,44 @@ const rows: Row[] = [
     request: { method: "POST", headers: json, body: '{"a":1}' },
     body: '{"sum":2}',
   },
+  ...[
+    ["application/json", `{"a":1}`, "object"],
+    ["application/cloudevents+json", `{"a":1}`, "object"],
+    ["application/vnd.api+json", `{"a":1}`, "bytes"],
+    ["application/ld+json", `{`, "bytes"],
+    ["text/plain", `{"a":1}`, "string"],
+    ["text/html", `{"a":1}`, "bytes"],
+  ].map(([type = "", sent = "", kind]) => ({
+    name: `Functions Framework, http, a body of ${type}`,
+    code: `require("@google-cloud/functions-framework").http("f", ({ body, rawBody }, res) => res.send((Buffer.isBuffer(body) ? "bytes" : typeof body) + " " + rawBody));`,
+    request: { method: "POST", headers: { "content-type": type }, body: sent },
+    body: `${kind} ${sent}`,
+  })),
+  {
+    name: "Functions Framework, http, behind proxies",
+    code: `require("@google-cloud/functions-framework").http("f", (req, res) => res.json([req.protocol, req.secure, req.ip, req.ips, req.hostname, req.host, req.subdomains]));`,
+    request: {
+      headers: {
+        "x-forwarded-for": "1.2.3.4, 5.6.7.8",
+        "x-forwarded-proto": "https",
+        "x-forwarded-host": "a.example.com:8443",
+      },
+    },
+    body: '["https",true,"1.2.3.4",["1.2.3.4","5.6.7.8"],"a.example.com","a.example.com:8443",["a"]]',
+  },
+  {
+    name: "Functions Framework, http, with req.app",
+    code: `require("@google-cloud/functions-framework").http("f", ({ app, executionId, res: same }, res) => { app.locals.seen = 1; app.set("own", 2);
+      res.json([app.get("trust proxy"), app.enabled("x-powered-by"), app.get("own"), app.locals.seen, res.app === app, same === res, executionId]); });`,
+    request: { headers: { "function-execution-id": "one" } },
+    body: '[true,false,2,1,true,true,"one"]',
+  },
+  {
+    name: "main's request, without what proxies say of the host, and with req.app",
+    code: `exports.main = ({ extensions: { request } }) => [request.hostname, request.subdomains, request.app.enabled("trust proxy"), typeof request.app.locals];`,
+    request: { headers: { "x-forwarded-host": "a.example.com" } },
+    body: '["127.0.0.1",[],false,"object"]',
+  },
   {
     name: "Functions Framework, http, a form with files",
     code: `require("@google-cloud/functions-framework").http("form", (req, res) => res.send(req.rawBody.toString() === "--b--" && req.body === req.rawBody));`,

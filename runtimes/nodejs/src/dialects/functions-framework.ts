@@ -4,6 +4,8 @@ import { type FunctionResponse } from "../function-response.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
 import { backgroundIn, backgroundOf, cloudEventOf } from "./google-events.ts";
 import { LoadError } from "../load-error.ts";
+import { essenceOf } from "../media-type.ts";
+import { parseBody } from "../request-body.ts";
 import { requestHandler } from "../request-handler.ts";
 
 /** Functions by name, registered while the Function's code was loaded. */
@@ -63,12 +65,22 @@ export function targetOf(
 function httpHandler(handler: UserFunction): FunctionHandler {
   const answering = requestHandler(handler);
   return {
-    body: "whole",
+    body: "raw",
     call(request, response) {
-      request.body ??= {};
+      request.body = bodyOf(request);
       return answering.call(request, response);
     },
   };
+}
+
+const parsed = /^(?:application\/(?:json|cloudevents\+json|x-www-form-urlencoded)|text\/plain)$/;
+
+/** The framework parses these types only; of all others, `application/vnd.api+json` included, the body is its bytes. */
+function bodyOf(request: FunctionRequest): unknown {
+  const { rawBody } = request;
+  if (!rawBody) return {};
+  const isParsed = parsed.test(essenceOf(request.headers["content-type"]));
+  return isParsed ? parseBody(rawBody, request) : rawBody;
 }
 
 /** `handler(event[, callback])`: attributes and `data` side by side. Nothing returned is 204. */
