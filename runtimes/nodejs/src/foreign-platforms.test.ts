@@ -42,6 +42,11 @@ const refused: Row[] = [
     `export default class { fetch() { return new Response("x"); } }`,
     "export an instance",
   ],
+  [
+    "a Worker without fetch",
+    `export default { async scheduled(event, env, ctx) {} };`,
+    "has scheduled() of Cloudflare Workers and no fetch, so that no request reaches it: schedules of spry.yaml call fetch",
+  ],
   ["h3", `module.exports = { use() {}, handler() {}, resolve() {}, stack: [] };`, "toNodeListener"],
 ];
 
@@ -66,6 +71,15 @@ test("a program that asks where it runs is not refused", async () => {
   const { url } = await startFunction(`if (typeof Bun !== "undefined") Bun.serve({ fetch() {} });
     export default { fetch: () => new Response(typeof caches === "undefined" ? "own" : caches.default) };`);
   expect((await send(url)).body).toBe("own");
+});
+
+test("bindings of Workers that the code asks for are named", async () => {
+  const { stderr } = await startFunction(
+    `export default { fetch: (request, env) => new Response(typeof env.CACHE), other: (env) => env.CACHE.get("x") };`,
+  );
+  expect(stderr()).toContain(
+    "handler.js: env.CACHE: bindings of Cloudflare Workers do not exist here",
+  );
 });
 
 test("handlers of a Worker that are not called are named", async () => {

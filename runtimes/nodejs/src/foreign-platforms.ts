@@ -3,6 +3,7 @@
  * they cannot use: they are refused by name, while the code loads.
  */
 import { readFileSync, statSync } from "node:fs";
+import { bindingsIn, bindingsRemark, foreignCode } from "./foreign-code.ts";
 import { parameterNames } from "./dialects/parameter-names.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports } from "./load-module.ts";
@@ -12,70 +13,16 @@ import { memberOf } from "./member-of.ts";
 const fetchInstead =
   "write `export default { fetch(request) { return new Response(...) } }` instead (docs/handlers.md)";
 
-interface Foreign {
-  /** In the code, comments aside. */
-  uses: RegExp;
-  /** A declaration or import that makes it the program's own. */
-  unless?: RegExp;
-  what: string;
-  instead: string;
-  /** It is missed only when a request comes; the code has loaded without all others. */
-  isForRequests?: boolean;
-}
-
-const foreign: Foreign[] = [
-  { uses: /\bDeno\.serve\s*\(/, what: "Deno.serve is part of Deno", instead: fetchInstead },
-  { uses: /\bBun\.serve\s*\(/, what: "Bun.serve is part of Bun", instead: fetchInstead },
-  {
-    uses: /(?:from\s*|import\s*\(?\s*|require\s*\(\s*)["']cloudflare:/,
-    what: "modules `cloudflare:` are part of Cloudflare Workers",
-    instead: fetchInstead,
-  },
-  {
-    uses: /(?:^|[;\s])(?:self\.)?addEventListener\s*\(\s*["'`]fetch["'`]/m,
-    what: "addEventListener('fetch') is how service workers of Cloudflare listen",
-    instead: fetchInstead,
-  },
-  ...["HTMLRewriter", "WebSocketPair"].map((name) => ({
-    uses: new RegExp(`\\bnew\\s+${name}\\b`),
-    unless: new RegExp(
-      `\\b(?:class|const|let|var|function|typeof)\\s+${name}\\b|import[^;]*\\b${name}\\b|\\{[^}]*\\b${name}\\b[^}]*\\}\\s*=`,
-    ),
-    isForRequests: true,
-    what: `${name} is part of Cloudflare Workers`,
-    instead:
-      name === "WebSocketPair"
-        ? "write `export function websocket(socket)` instead (docs/handlers.md)"
-        : "use a package that parses HTML, such as htmlrewriter",
-  })),
-  {
-    uses: /\bcaches\.(?:default|open|match|has|delete)\b/,
-    unless: /\b(?:const|let|var|function|typeof)\s+caches\b|import[^;]*\bcaches\b/,
-    isForRequests: true,
-    what: "caches is part of Cloudflare Workers and Deno",
-    instead: "keep what is cached in a variable of the module, or in a database",
-  },
-  {
-    uses: /(?:from\s*|require\s*\(\s*)["']@azure\/functions["']/,
-    what: "@azure/functions needs the host of Azure Functions",
-    instead: fetchInstead,
-  },
-];
-
 const maxBytes = 1_000_000;
 
-/**
- * What the code of the file uses that this platform does not have; undefined where it is nothing that is known, or the code asks first
- * whether it exists. `isLoaded`: it has got a handler without it.
- */
+/** What the code of the file uses that this platform does not have. `isLoaded`: it has got a handler without it. */
 export function foreignUse(path: string, isLoaded: boolean): string | undefined {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? maxBytes + 1) > maxBytes)
-    return undefined;
-  const source = readFileSync(path, "utf8").replaceAll(/\/\*[^]*?\*\/|(?<![:"'`])\/\/.*/g, "");
-  const found = foreign
-    .filter(({ isForRequests = false }) => isForRequests || !isLoaded)
-    .find(({ uses, unless }) => uses.test(source) && !unless?.test(source));
-  return found && `${found.what}, and does not exist here: ${found.instead}`;
+  return foreignCode(textOf(path), isLoaded);
+}
+
+function textOf(path: string): string {
+  const { size = maxBytes + 1 } = statSync(path, { throwIfNoEntry: false }) ?? {};
+  return size > maxBytes ? "" : readFileSync(path, "utf8");
 }
 
 /** Throws a LoadError that names the platform; `name` of the file. Reports handlers that are not called. */
@@ -83,11 +30,22 @@ export function refuseForeign(module: Exports, name: string, path: string): void
   const used = foreignUse(path, true) ?? foreignExport(module);
   if (used !== undefined) throw new LoadError(`loading ${name}: ${used}`);
   const own = memberOf(module, "default");
-  if (own === null || typeof own !== "object" || typeof memberOf(own, "fetch") !== "function")
+  if (own === null || typeof own !== "object") return;
+  const uncalled = ["scheduled", "queue", "email", "tail"].filter(
+    (each) => typeof memberOf(own, each) === "function",
+  );
+  if (typeof memberOf(own, "fetch") !== "function") {
+    const [first] = uncalled;
+    if (first !== undefined && typeof memberOf(module, "handler") !== "function")
+      throw new LoadError(
+        `loading ${name}: its default export has ${first}() of Cloudflare Workers and no fetch, so that no request reaches it${insteadOf[first] ?? ""}`,
+      );
     return;
-  for (const each of ["scheduled", "queue", "email", "tail"])
-    if (typeof memberOf(own, each) === "function")
-      logLine(`${name}: ${each}() of Cloudflare Workers is not called${insteadOf[each] ?? ""}`);
+  }
+  for (const each of uncalled)
+    logLine(`${name}: ${each}() of Cloudflare Workers is not called${insteadOf[each] ?? ""}`);
+  const bindings = bindingsIn(textOf(path));
+  if (bindings.length > 0) logLine(`${name}: ${bindingsRemark(bindings)}`);
 }
 
 const insteadOf: Record<string, string> = {

@@ -6,3 +6,5 @@ export { bundleRuntime, type RuntimeFile } from "./image/runtime-files.ts";
 export { findTypeScript } from "./typescript-names.ts";
 /** Which file `npm start` runs: the runtime looks for a Function there, too. */
 export { startCommandOf } from "./start-script.ts";
+/** Programs for other platforms are refused before they are sent. */
+export { bindingsIn, bindingsRemark, foreignCode } from "./foreign-code.ts";

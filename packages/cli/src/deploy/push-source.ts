@@ -19,6 +19,7 @@ import {
   type SyntaxProblem,
   syntaxProblems,
 } from "./check-syntax.ts";
+import { refuseForeign } from "./foreign-programs.ts";
 import { isPlainSource } from "./plain-source.ts";
 import { repositoryAround } from "./repository-around.ts";
 import { type SourceRegistry, sourceRegistry } from "./source-registry.ts";
@@ -74,6 +75,7 @@ async function pushOnce(
   connection: Connection,
   { registryUrl, progress, prefix }: PushOptions,
 ): Promise<Sent> {
+  const missing = refuseForeign(project);
   // On their way while the files are read.
   const reaching = sourceRegistry(connection, project.name, registryUrl);
   const before = functionNow(connection, project.name);
@@ -135,7 +137,7 @@ async function pushOnce(
       await pushing.catch(() => {});
       throw refusalOf(problems);
     }
-    if (remark !== undefined) progress.note(prefix + remark);
+    for (const each of [remark, missing]) if (each !== undefined) progress.note(prefix + each);
     if (keptBack.length > 0) {
       const more = keptBack.length > 5 ? ` and ${keptBack.length - 5} more` : "";
       progress.note(

@@ -3,6 +3,7 @@ import { runInBackground } from "../background-work.ts";
 import { type FunctionHandler, isThenable, type UserFunction } from "../handler.ts";
 import { checkLength } from "../request-body.ts";
 import { type Settings } from "../settings.ts";
+import { parameterNames } from "./parameter-names.ts";
 import { requestOf } from "../web/request.ts";
 
 /**
@@ -21,6 +22,22 @@ export function fetchHandler(fetch: UserFunction, settings: Settings): FunctionH
       return isThenable(result) ? Promise.resolve(result).then(something) : something(result);
     },
   };
+}
+
+/**
+ * A function by itself, `(request[, context])` or `(request, env, ctx)`; undefined unless its first parameter is called a request, and
+ * the second no response.
+ */
+export function fetchFunction(
+  found: UserFunction,
+  settings: Settings,
+): FunctionHandler | undefined {
+  const [first = "", second = ""] = parameterNames(found);
+  if (!/^[_$]*req(?:uest)?$/i.test(first) || /^[_$]*res/i.test(second)) return undefined;
+  const isWorkers = /env/i.test(second);
+  const fetch: UserFunction = (request, env, context) =>
+    isWorkers ? found(request, env, context) : found(request, context);
+  return fetchHandler(fetch, settings);
 }
 
 class FetchContext extends Context {

@@ -46,6 +46,12 @@ const rows: Row[] = [
     status: 204,
     body: "",
   },
+  ...[
+    `export default async (request) => new Response(new URL(request.url).pathname);`,
+    `export default function handler(req, context) { context.waitUntil(0); return new Response(new URL(req.url).pathname); }`,
+    `export default (request, env, ctx) => new Response(new URL(request.url).pathname + (env.FUNC_NAME === "hello" && ctx.waitUntil ? "" : "?"));`,
+    `module.exports = async (req) => new Response(new URL(req.url).pathname);`,
+  ].map((code) => ({ name: `the web's request of a function: ${code}`, code, body: "/a/b" })),
   {
     name: "fetch with a class that extends Response",
     code: `class Own extends Response {} export default { fetch: () => new Own("own", { status: 202 }) };`,

@@ -48,6 +48,11 @@ const forms: Recognise[] = [
     const found = objectWith(module, "handle");
     return found && (await import("./func-handler.ts")).funcHandler(found, settings);
   },
+  /** The web's as a function, as at Vercel's edge and Netlify: `(request[, context])`. */
+  async (module, { settings }) => {
+    const found = moduleFunction(module);
+    return found && (await import("./fetch-handler.ts")).fetchFunction(found, settings);
+  },
   /** Fission: the module is a function, `(context)` or `(context, callback)`. */
   async (module) => fissionHandler(moduleFunction(module)),
   /** OpenFaaS: the module is a function, `(event, context, callback)`. */
