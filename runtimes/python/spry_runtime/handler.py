@@ -46,10 +46,9 @@ class Handler:
         return self.kind in (ASGI, WSGI)
 
 
-def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
-    """Imports the module and finds the handler in it. Raises `LoadError`. A debugger listens where
-    the settings say, or on any port of loopback, with which `tell_debugger_port` is called.
-    """
+def load_handler(settings: Settings, listening: int = -1, tell_debugger_port=None) -> Handler:
+    """Imports the module and finds the handler in it. Raises `LoadError`. `listening`: the descriptor of the runtime's own socket. A
+    debugger listens where the settings say, or on any port of loopback, with which `tell_debugger_port` is called."""
     _prepare_path(settings)
     if settings.inspect:
         from .debugger import DebuggerError, open_debugger
@@ -58,22 +57,30 @@ def load_handler(settings: Settings, tell_debugger_port=None) -> Handler:
             open_debugger(settings.inspect, tell_debugger_port)
         except DebuggerError as error:
             raise LoadError(str(error)) from error.__cause__
-    module = _import_module(settings)
+    module, started = _import_module(settings, listening)
     from .recognise_handler import recognise_handler
 
     try:
-        return recognise_handler(module, settings)
+        return recognise_handler(module, settings, started)
     except LoadError as error:
         raise LoadError(f"loading {_file_of(module)}: {error}") from error.__cause__
     except Exception as error:  # what the code that makes the handler raised, as func's new()
         raise LoadError(f"loading {_file_of(module)}: {_describe(error)}") from error
 
 
-def _import_module(settings: Settings):
+def _import_module(settings: Settings, listening: int):
+    """The module, and what it would serve by a server of its own, which it has come to; or None."""
+    from .started_servers import ServerRefused, ServerStarted, taken_port
+
     for name in _names(settings):
         try:
             _prepare_for_lambda(name, settings)
-            return _import(name)
+            return _import_watched(name, settings, listening), None
+        except ServerStarted as started:
+            sys.modules[name] = started.module
+            return started.module, started
+        except ServerRefused as refused:
+            raise LoadError(f"loading {name.replace('.', '/')}.py: {refused}") from None
         except BaseException as error:  # noqa: BLE001 - also sys.exit() at import must be explained
             if isinstance(error, ModuleNotFoundError) and error.name in (name, name.partition(".")[0]):
                 continue
@@ -82,6 +89,7 @@ def _import_module(settings: Settings):
                 from .foreign import missing_module
 
                 problem += missing_module(error)
+            problem += taken_port(error, settings.port)
             raise LoadError(f"loading {name.replace('.', '/')}.py: {problem}") from error
     raise LoadError(f"loading {settings.module}.py: no such file in {settings.directory}")
 
@@ -111,6 +119,20 @@ def _prepare_for_lambda(name: str, settings: Settings) -> None:
         from .lambda_handler import set_environment
 
         set_environment(settings, name)
+
+
+def _import_watched(name: str, settings: Settings, listening: int):
+    from .load_watch import LoadWatch
+    from .started_servers import stop_watching, watch_for_servers
+
+    watch_for_servers(name)
+    try:
+        if settings.inspect:  # who debugs may take any time
+            return _import(name)
+        with LoadWatch(f"{name.replace('.', '/')}.py", settings.directory, listening):
+            return _import(name)
+    finally:
+        stop_watching()
 
 
 def _import(name: str):

@@ -3,6 +3,7 @@ for handlers that were written for a REST API."""
 
 from __future__ import annotations
 
+import _thread
 import os
 import time
 
@@ -17,6 +18,7 @@ _TEXT_ENDS = ("json", "xml", "javascript")
 _RESOURCE = "/{proxy+}"
 """The one route there is."""
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_own = _thread._local()
 _REST_MEMBERS = ("body", "queryStringParameters")
 """Absent from events of format 2.0 and None in those of format 1.0 where a request has none."""
 
@@ -28,9 +30,26 @@ def lambda_handler(function, settings: Settings):
 
     def main(request: Request) -> Reply:
         request_id = _uuid()
-        return _reply(function(_event(request, settings, request_id), LambdaContext(settings, request_id)))
+        result = function(_event(request, settings, request_id), LambdaContext(settings, request_id))
+        return _reply(_awaited(result) if hasattr(result, "__await__") else result)
 
     return main
+
+
+def _awaited(result):
+    """Of `async def`, which AWS would answer with an error at each call. A thread has one loop for all calls, so that what the Function
+    keeps between them (connections, locks) goes on working."""
+    import asyncio
+
+    loop = getattr(_own, "loop", None)
+    if loop is None:
+        loop = _own.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+
+    async def main():
+        return await result
+
+    return loop.run_until_complete(main())
 
 
 class LambdaContext:

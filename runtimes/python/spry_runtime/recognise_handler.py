@@ -15,6 +15,7 @@ from .lifecycle import find_hook, in_turn
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .settings import Settings
+    from .started_servers import ServerStarted
 
 _APPLICATIONS = ("app", "application", "server")
 _FACTORIES = ("create_app", "make_app", "create_application", "get_app", "get_application", "build_app", "app_factory")
@@ -22,10 +23,14 @@ _RUNNERS = frozenset(("run", "run_app", "serve", "run_forever"))
 """What a program calls that starts a server of its own."""
 
 
-def recognise_handler(module, settings: Settings) -> Handler:
-    """In this order: what a person has named, `main`, and what the names and shapes of the module's exports say. Raises
-    `LoadError`, which lists what was found, if nothing of it is a handler."""
-    handler = _recognise_named(module, settings) or _recognise_main(module, settings) or _recognise_shape(module, settings)
+def recognise_handler(module, settings: Settings, started: ServerStarted | None = None) -> Handler:
+    """In this order: what a person has named, `main`, what the program has `started` to serve, and what the names and shapes of the
+    module's exports say. Raises `LoadError`, which lists what was found, if nothing of it is a handler."""
+    handler = _recognise_named(module, settings)
+    if handler is None and not (started and started.came_from(getattr(module, "main", None))):
+        handler = _recognise_main(module, settings)
+    if handler is None:
+        handler = _of_server(started, settings) if started else _recognise_shape(module, settings)
     if handler is None:
         raise LoadError(
             f"it defines neither a function main(event, context) nor an app, and {named_handler.functions_of(module)}: "
@@ -144,6 +149,13 @@ def _recognise_shape(module, settings: Settings) -> Handler | None:
             return _nuclio(handler, module, settings)
         return _lambda(handler, settings)
     return None
+
+
+def _of_server(started: ServerStarted, settings: Settings) -> Handler:
+    if not callable(started.application):
+        kind = type(started.application).__name__
+        raise LoadError(f"it starts a server for an object of the class {kind}, which is neither a WSGI nor an ASGI application")
+    return _of_protocol(started.application, protocol_of(started.application) or started.protocol, settings)
 
 
 def _of_protocol(application, protocol: str, settings: Settings) -> Handler:

@@ -19,7 +19,7 @@ def run_worker(
     """Runs in a freshly forked process. Returns its exit code when the server closes the channel."""
     _restore_process()
     try:
-        handler = load_handler(settings, lambda port: setattr(shared, "debugger_port", port))
+        handler = load_handler(settings, listening.fileno(), lambda port: setattr(shared, "debugger_port", port))
     except LoadError as error:
         log_error(str(error), error.__cause__) if error.__cause__ else log(str(error))
         server.sendall(encode(channel.NOT_LOADED, 0, body=str(error).encode()))

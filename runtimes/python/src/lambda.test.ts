@@ -52,6 +52,34 @@ const rows: Row[] = [
     headers: { "content-type": "image/png" },
   },
   {
+    name: "Lambda in async def, which AWS answers with an error, with one loop for all calls",
+    files: {
+      "lambda_function.py": `
+import asyncio
+queue = asyncio.Queue()
+async def lambda_handler(event, context):
+    await queue.put(event["rawPath"])
+    await asyncio.sleep(0.001)
+    return {"statusCode": 200, "body": await queue.get()}
+`,
+    },
+    target: "/a",
+    body: "/a",
+  },
+  {
+    name: "Lambda that returns what is to be awaited, with threads",
+    files: {
+      "lambda_function.py": `
+import asyncio
+def lambda_handler(event, context):
+    return asyncio.sleep(0.001, {"statusCode": 201, "body": "later"})
+`,
+    },
+    env: { SERVER_NUMTHREADS: "5" },
+    status: 201,
+    body: "later",
+  },
+  {
     name: "Lambda for a REST API, whose events are of format 1.0",
     files: {
       "handler.py": `
