@@ -91,6 +91,7 @@ const table: Record<string, Room> = {
       "@codemirror/view": "the editor",
       "@lezer/highlight": "the editor's colours, in both themes",
       "@preact/signals": "state that views follow without a list of who reads what",
+      croner: "when a schedule is due next, as the scheduler computes it; loaded with its views",
       diff: "what a change changes, line by line, before it is applied",
       esbuild: "bundles the page",
       preact: "views in TSX, in 5 KiB",

@@ -103,3 +103,28 @@ test("says what was sent and what was not, and ends what is left", async () => {
   await expect.poll(open).toBe("0");
   expect(complaints).toEqual([]);
 });
+
+test("a 500 leads to what the Function wrote for this request, and to nothing else", async () => {
+  const source = `module.exports = { main(event) {
+    const { n } = event.extensions.request.query;
+    console.log("handling " + n);
+    if (n === "2") throw new Error("failed at " + n);
+    return "ok";
+  } };`;
+  await platform.k("apply -f -", functionManifest("failing", source));
+  await platform.k("wait --for=condition=Running function/failing --timeout=60s");
+  await platform.call("failing.default", { path: "/?n=1" });
+  const { page, complaints } = await user.open("/functions/default/failing/try");
+  // The first request is not around the second one.
+  await page.waitForTimeout(2_500);
+  const path = page.getByLabel("Path and query");
+  await path.fill("/?n=2");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "See what the Function wrote during this request" }).click();
+  const log = page.getByRole("log");
+  await log.getByText("handling 2").waitFor();
+  expect(await log.getByText("handling 1").count()).toBe(0);
+  await page.getByRole("button", { name: "Show all lines" }).click();
+  await log.getByText("handling 1").waitFor();
+  expect(complaints).toEqual([]);
+});

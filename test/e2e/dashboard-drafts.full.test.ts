@@ -54,24 +54,6 @@ describe("a Function that is deleted while it is edited", () => {
   });
 });
 
-test("what a full browser does not store is said, and closing the tab asks", async () => {
-  await apply("full");
-  const { page } = await user.open("/functions/default/full");
-  await page.evaluate(() => {
-    Storage.prototype.setItem = () => {
-      throw new DOMException("full", "QuotaExceededError");
-    };
-  });
-  await type(page, "Source of full", "// typed");
-  await page.getByText("This browser has no room to store them").waitFor();
-  const asked = page.waitForEvent("dialog");
-  await page.evaluate(() => setTimeout(() => location.reload()));
-  const dialog = await asked;
-  expect(dialog.type()).toBe("beforeunload");
-  await dialog.dismiss();
-  await page.getByRole("button", { name: "Discard" }).click();
-});
-
 test("unfinished YAML stays when the other tabs are looked at", async () => {
   await apply("unfinished");
   const { page } = await user.open("/functions/default/unfinished/yaml");

@@ -87,8 +87,10 @@ test("the platform's settings are edited, and what is not valid is refused", asy
   const { page, complaints } = await user.open("/settings");
   const begin = page.getByRole("button", { name: "Change settings" });
   const editor = page.getByRole("textbox", { name: /^Settings of/ });
-  await begin.or(editor).first().waitFor();
+  const asYaml = page.getByText("All settings, as YAML");
+  await begin.or(asYaml).first().waitFor();
   if (await begin.isVisible()) await begin.click();
+  await asYaml.click();
   const type = async (text: string) => {
     await editor.click();
     await page.keyboard.press("ControlOrMeta+a");

@@ -29,6 +29,8 @@ void runProgram(log, async (signal) => {
     port: Number(process.env["SPRY_DASHBOARD_PORT"] ?? port),
     // It is not possible to log in by a link here.
     key: randomBytes(keyBytes),
+    // All replicas have it, and it stays.
+    draftSecret: () => readUsageToken(),
     access: { withToken: transport, sockets: { withToken: config } },
     ...(gatewayPods !== undefined && { gatewayMetrics: gatewayMetricsBehind(gatewayPods) }),
     ...(registryUsage !== undefined && { registryUsage: () => usageAt(registryUsage) }),

@@ -33,6 +33,7 @@ export interface OpenDashboardOptions {
   /** The administration of events: its URL, and as that user there. */
   events?: { server: string; asOwner: Transport } | undefined;
   gateway?: URL | undefined;
+  exposedPort?: DashboardOptions["exposedPort"];
   gatewayMetrics?: DashboardOptions["gatewayMetrics"];
   /** As `asOwner`, for WebSockets by way of the API server. */
   ownerConfig?: ClusterConfig;

@@ -50,6 +50,7 @@ export function openPlatformDashboard(
           }),
         },
         gateway: new URL(`http://localhost:${gateway.port}`),
+        exposedPort: () => gateway.httpsPort,
         registryUsage: () => foundation.registry.usage(),
         // The port changes when the gateway is started again.
         gatewayMetrics: async () => [

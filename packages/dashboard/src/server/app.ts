@@ -11,6 +11,7 @@ import {
 } from "./access.ts";
 import { BodyBudget, type BodyShare } from "./body-budget.ts";
 import { callFunction } from "./call.ts";
+import { draftKeyOf } from "./draft-keys.ts";
 import { ForeignTokens } from "./foreign-tokens.ts";
 import { functionMetrics } from "./function-metrics.ts";
 import { RequestError, sendJson } from "./http.ts";
@@ -123,6 +124,12 @@ export class App {
     switch (`${method} ${path}`) {
       case "GET /info":
         return sendJson(response, 200, securityHeaders, this.#info());
+      case "POST /drafts/key": {
+        const { transport } = await this.#userOf(request, response);
+        const { draftSecret, key } = this.#options;
+        const secret = (await draftSecret?.()) ?? key;
+        return sendJson(response, 200, securityHeaders, await draftKeyOf(transport, secret));
+      }
       case "POST /problems": {
         await this.#userOf(request, response);
         await this.#problems.take(request);
@@ -158,10 +165,12 @@ export class App {
   }
 
   #info() {
-    const { gateway, version, access } = this.#options;
+    const { gateway, version, access, exposedPort } = this.#options;
     return {
       version,
       gateway: gateway?.origin ?? null,
+      /** The gateway's port for the hosts of APIRules. */
+      exposedPort: exposedPort?.() ?? null,
       /** Whether links log in here; without them, only tokens do. */
       hasLinks: access.asOwner !== undefined,
       /** The command that prints a link. */

@@ -24,10 +24,14 @@ export interface DashboardOptions {
   events?: Access | undefined;
   /** 32 random bytes that only the owner of the data directory can read: logins are signed with them. */
   key: Buffer;
+  /** What the keys of users' drafts are derived from, where it must outlive `key`. */
+  draftSecret?: (() => Promise<string | undefined>) | undefined;
   /** The page's files; called with the first request. */
   web: () => Promise<WebFiles>;
   /** Where Functions are called: the gateway. Without one they are called through the API server. */
   gateway?: URL | undefined;
+  /** Where the hosts of APIRules are served with HTTPS, if not at its own port. */
+  exposedPort?: (() => number) | undefined;
   /** Reads what the gateways have counted. Absent: there is none. */
   gatewayMetrics?: ReadGatewayMetrics | undefined;
   /** What the platform's own registry stores. Absent: its page shows what the API server knows. */

@@ -9,18 +9,20 @@ import { later } from "./ui/later.tsx";
 import { LogOutDialog } from "./ui/log-out.tsx";
 import { Palette } from "./ui/palette.tsx";
 import { Toasts } from "./ui/toasts.tsx";
-import { ApiRulesView } from "./views/api-rules-view.tsx";
 import { BuildsView } from "./views/builds-view.tsx";
-import { CallsView } from "./views/calls/calls-view.tsx";
 import { CreateView } from "./views/create/create-view.tsx";
 import { FunctionView } from "./views/function/function-view.tsx";
 import { FunctionsView } from "./views/functions-view.tsx";
 import { LoginDialog, LoginView } from "./views/login-view.tsx";
 import { NodesView } from "./views/nodes-view.tsx";
 import { NotFoundView } from "./views/not-found-view.tsx";
-import { RegistryView } from "./views/registry-view.tsx";
-import { SubscriptionsView } from "./views/events/subscriptions-view.tsx";
 
+const ApiRulesView = later(async () => (await import("./views/api-rules-view.tsx")).ApiRulesView);
+const CallsView = later(async () => (await import("./views/calls/calls-view.tsx")).CallsView);
+const RegistryView = later(async () => (await import("./views/registry-view.tsx")).RegistryView);
+const SubscriptionsView = later(
+  async () => (await import("./views/events/subscriptions-view.tsx")).SubscriptionsView,
+);
 const SettingsView = later(async () => (await import("./views/settings-view.tsx")).SettingsView);
 
 const isStarted = signal(false);

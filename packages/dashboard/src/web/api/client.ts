@@ -19,9 +19,11 @@ export const client = new KubeClient(transport, { fieldManager });
 /** Requests a path of this server as the user. When the login has expired, the page asks for a new one. */
 export async function asUser(path: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
-  headers.set("authorization", `Bearer ${currentToken()}`);
+  const token = currentToken();
+  headers.set("authorization", `Bearer ${token}`);
   const response = await fetch(path, { ...init, headers });
-  if (response.status === 401) loginEnded();
+  // An answer to the login before says nothing about the present one.
+  if (response.status === 401 && token === currentToken()) loginEnded();
   return response;
 }
 

@@ -150,20 +150,32 @@ const shapes: Record<string, Shape> = {
     "metadata!": metadataShape,
     "spec!": {
       hosts: ["text"],
+      gateway: "text",
       service: { name: "text", namespace: "text", port: "number" },
-      rules: [{ "path!": "text", noAuth: "flag", jwt: { "*": "any" } }],
+      rules: [
+        {
+          "path!": "text",
+          noAuth: "flag",
+          jwt: { "*": "any" },
+          service: { name: "text", namespace: "text" },
+        },
+      ],
     },
     status: { state: "text", description: "text" },
   },
   subscriptions: {
     "metadata!": metadataShape,
-    "spec!": { "sink!": "text", source: "text", "types!": ["text"] },
+    "spec!": { "sink!": "text", source: "text", typeMatching: "text", "types!": ["text"] },
     status: { ready: "flag", conditions },
+  },
+  gateways: {
+    "metadata!": metadataShape,
+    spec: { servers: [{ hosts: ["text"] }] },
   },
   serverlesses: {
     "metadata!": metadataShape,
     spec: { "*": "any" },
-    status: { state: "text", conditions },
+    status: { state: "text", conditions, "*": "any" },
   },
 };
 const anyObject: Shape = { "metadata!": metadataShape };

@@ -74,7 +74,8 @@ function connect(): void {
   if (!isLoggedIn.value || socket) return;
   const opened = new WebSocket(`${location.origin.replace(/^http/, "ws")}/socket`);
   socket = opened;
-  opened.addEventListener("open", () => send({ type: "login", token: currentToken() }));
+  let token = currentToken();
+  opened.addEventListener("open", () => send({ type: "login", token: (token = currentToken()) }));
   opened.addEventListener("message", ({ data }: MessageEvent<string>) => {
     receive(JSON.parse(data) as ServerMessage);
   });
@@ -87,7 +88,8 @@ function connect(): void {
       streams.delete(id);
       stream.onEnd("the connection was lost");
     }
-    if (code === socketClosed.login) return loginEnded();
+    // Of the login before, it says nothing about the present one.
+    if (code === socketClosed.login && token === currentToken()) return loginEnded();
     setTimeout(connect, retryMs);
     retryMs = Math.min(retryMs * 2, maxRetryMs);
   });

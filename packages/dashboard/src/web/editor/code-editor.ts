@@ -6,10 +6,6 @@ import {
   completionKeymap,
 } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { javascript } from "@codemirror/lang-javascript";
-import { json } from "@codemirror/lang-json";
-import { python } from "@codemirror/lang-python";
-import { yaml } from "@codemirror/lang-yaml";
 import {
   bracketMatching,
   ensureSyntaxTree,
@@ -39,9 +35,8 @@ import {
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { withPlainEnds } from "../state/line-ends.ts";
-import { handlerCompletions } from "./completions.ts";
-
-export type EditorLanguage = "javascript" | "typescript" | "python" | "json" | "yaml" | "text";
+import { type EditorLanguage, supportOf } from "./languages.ts";
+import { fieldCompletions, handlerCompletions } from "./completions.ts";
 
 /** Something wrong at a line (from 1). */
 export interface LineProblem {
@@ -55,6 +50,8 @@ export interface EditorOptions {
   /** The editor's name for screen readers. */
   label: string;
   readOnly: boolean;
+  /** Fields that can be written, offered with what they are for. */
+  words?: readonly { label: string; info: string }[] | undefined;
   onChange(text: string): void;
   /** Problems that the language's own syntax does not show. */
   problems?: (this: void, text: string) => LineProblem[];
@@ -118,6 +115,7 @@ export function createEditor(parent: HTMLElement, options: EditorOptions): Edito
           indentWithTab,
         ]),
         language.of(languageOf(options.language)),
+        options.words ? fieldCompletions(options.words) : [],
         EditorView.updateListener.of((update) => {
           // What the page itself has set is not reported: the text of an earlier rendering would come back as if it had been typed.
           const isTyped = update.transactions.some(
@@ -169,20 +167,10 @@ function changeOf(before: string, after: string) {
 }
 
 function languageOf(language: EditorLanguage): Extension {
-  switch (language) {
-    case "javascript":
-      return [javascript(), handlerCompletions("nodejs")];
-    case "typescript":
-      return [javascript({ typescript: true }), handlerCompletions("nodejs")];
-    case "python":
-      return [python(), handlerCompletions("python")];
-    case "json":
-      return json();
-    case "yaml":
-      return yaml();
-    case "text":
-      return [];
-  }
+  const support = supportOf(language) ?? [];
+  if (language === "javascript" || language === "typescript")
+    return [support, handlerCompletions("nodejs")];
+  return language === "python" ? [support, handlerCompletions("python")] : support;
 }
 
 const maxProblems = 50;

@@ -58,3 +58,15 @@ export function handlerCompletions(language: keyof typeof completions): Extensio
   };
   return EditorState.languageData.of(() => [{ autocomplete: source }]);
 }
+
+/** Fields at the beginning of a line of YAML. */
+export function fieldCompletions(words: readonly { label: string; info: string }[]): Extension {
+  const options = words.map((each) => ({ ...each, apply: `${each.label}: `, type: "property" }));
+  const source = (context: CompletionContext) => {
+    const line = context.state.doc.lineAt(context.pos);
+    const word = context.matchBefore(/\w*/);
+    if (!word || word.from !== line.from || (word.text === "" && !context.explicit)) return null;
+    return { from: word.from, options, validFor: /^\w*$/ };
+  };
+  return EditorState.languageData.of(() => [{ autocomplete: source }]);
+}

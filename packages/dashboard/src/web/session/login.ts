@@ -15,6 +15,10 @@ const renewAheadMs = 60 * 60 * 1000;
 const renewAtProviderAheadMs = 30_000;
 /** Of several tabs with the same login, usually one renews it for all: a refresh token may work only once. */
 const renewJitterMs = 10_000;
+/** Where the browser's clock is wrong, a login seems to end at once. */
+const minRenewMs = 1_000;
+/** For removing what is stored, before the page is left in any case. */
+const leaveMs = 2_000;
 
 const login = signal<StoredLogin | undefined>(undefined);
 /** For the user: why the login failed or has ended. */
@@ -42,6 +46,11 @@ channel.addEventListener("message", ({ data }: MessageEvent<ChannelMessage>) => 
 });
 /** Whether this tab takes the login of another one: not after its user has logged out. */
 let isOpenToOthers = stored("logged-out", {}) === undefined;
+
+// A link that is opened in a tab that is here already changes nothing but the fragment.
+addEventListener("hashchange", () => {
+  if (location.hash.startsWith("#code=")) void resumeLogin();
+});
 
 /** Logs in with the code in the address, with the login that this tab has stored, or with that of another tab, in this order. */
 export async function resumeLogin(): Promise<void> {
@@ -126,14 +135,19 @@ export function logOut(): void {
 
 /** The page begins again: what it holds in memory is gone with it. */
 function leave(): void {
+  isLeaving.value = true;
   isOpenToOthers = false;
   loginProblem.value = "";
   forgetStored();
   store("logged-out", {});
   forget();
-  isLeaving.value = true;
-  location.replace("/");
+  const removed = Promise.allSettled(leaving.map((run) => run()));
+  const patience = new Promise((resolve) => setTimeout(resolve, leaveMs));
+  void Promise.race([removed, patience]).then(() => location.replace("/"));
 }
+const leaving: (() => Promise<void>)[] = [];
+/** What removes what is stored elsewhere, when the user logs out. */
+export const onLeave = (run: () => Promise<void>): void => void leaving.push(run);
 /** Nothing asks any more whether something would be lost. */
 export const isLeaving = signal(false);
 
@@ -155,7 +169,7 @@ function keep({ token, expires, refresh }: StoredLogin): void {
   clearTimeout(renewal);
   if (expires === undefined) return;
   const ahead = refresh === undefined ? renewAheadMs : aheadOf(expires);
-  renewal = setTimeout(() => void renew(), Math.max(expires - Date.now() - ahead, 0));
+  renewal = setTimeout(() => void renew(), Math.max(expires - Date.now() - ahead, minRenewMs));
 }
 let renewal: ReturnType<typeof setTimeout> | undefined;
 

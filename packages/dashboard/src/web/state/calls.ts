@@ -3,6 +3,8 @@ import { asUser } from "../api/client.ts";
 import { type CallRequest, headersOf, sendsBody } from "./call-request.ts";
 
 export interface CallAnswer {
+  /** Milliseconds since 1970. */
+  sentAt: number;
   status: number;
   headers: [name: string, value: string][];
   firstByteMs: number;
@@ -43,6 +45,7 @@ export async function callFunction(
   signal: AbortSignal,
 ): Promise<CallAnswer> {
   const begin = performance.now();
+  const sentAt = Date.now();
   const { method, path, headers, body } = request;
   const head = { ...target, method, path, headers: headersOf(headers) };
   let response: Response;
@@ -87,7 +90,7 @@ export async function callFunction(
         pending = new Uint8Array([...pending, ...value]);
         const end = pending.indexOf(lineFeed);
         if (end < 0) continue;
-        answer = answerOf(new TextDecoder().decode(pending.subarray(0, end)));
+        answer = answerOf(new TextDecoder().decode(pending.subarray(0, end)), sentAt);
         received.add(pending.subarray(end + 1));
       }
       report();
@@ -130,12 +133,13 @@ class Received {
   }
 }
 
-function answerOf(line: string): CallAnswer {
+function answerOf(line: string, sentAt: number): CallAnswer {
   const head = JSON.parse(line) as Pick<CallAnswer, "status" | "headers" | "firstByteMs">;
   const timing = head.headers.find(([name]) => name.toLowerCase() === "server-timing")?.[1] ?? "";
   const coldStart = /\bcoldstart;dur=([\d.]+)/.exec(timing)?.[1];
   return {
     ...head,
+    sentAt,
     body: new Uint8Array(),
     bytes: 0,
     ...(coldStart !== undefined && { coldStartMs: Number(coldStart) }),

@@ -1,15 +1,11 @@
-/**
- * What has been typed and not applied. It is in this tab's session storage: a reload, or the end of a connection or a login,
- * does not lose it.
- */
-import { type Signal, signal } from "@preact/signals";
+/** Changes of Functions that have been typed and not applied (state/typed.ts). */
 import { type Function, functions } from "@spry/function/browser";
-import { isConflict, mergePatchBetween } from "@spry/kube/browser";
+import { deepEqual, isConflict, mergePatchBetween } from "@spry/kube/browser";
 import { client } from "../api/client.ts";
-import { isLeaving } from "../session/login.ts";
 import { type Desired, desiredOf, desiredShape, isChanged } from "./changes.ts";
+import type { StoredValue } from "./encrypted-store.ts";
 import type { Clash } from "./merge.ts";
-import { store, stored, storedNames } from "./tab-storage.ts";
+import { declareTyped, keepTyped, takeFrom, typedAs, typedElsewhere, typedNames } from "./typed.ts";
 
 export interface Draft {
   /** Of the Function: one that is made again under the same name is another one. */
@@ -23,43 +19,52 @@ export interface Draft {
   yaml?: string;
 }
 
-const draftShape = {
+const beginning = "draft.";
+declareTyped(beginning, {
   "uid!": "text",
   "namespace!": "text",
   "name!": "text",
   "base!": desiredShape,
   "edited!": desiredShape,
   yaml: "text",
-} as const;
+});
+const nameOf = (uid: string): string => beginning + uid;
+/** Under which it is typed. */
+export const draftName = ({ metadata }: Pick<Function, "metadata">): string =>
+  nameOf(metadata.uid ?? "");
 
-const drafts = new Map<string, Signal<Draft | undefined>>();
-const storageKey = (uid: string): string => `draft.${uid}`;
-/** Those that the browser has no room for, or does not store at all: closing the tab loses them. */
-export const unstored = signal<ReadonlySet<string>>(new Set());
+/** Read in a view, it is shown as it changes. */
+export const draftOf = (fn: Pick<Function, "metadata">): { readonly value: Draft | undefined } => ({
+  get value() {
+    return typedAs<Draft>(draftName(fn));
+  },
+});
 
-const uidOf = ({ metadata }: Pick<Function, "metadata">): string => metadata.uid ?? "";
-
-export const draftOf = (fn: Pick<Function, "metadata">): Signal<Draft | undefined> =>
-  draftWith(uidOf(fn));
-
-function draftWith(uid: string): Signal<Draft | undefined> {
-  let draft = drafts.get(uid);
-  if (!draft) {
-    draft = signal(stored<Draft>(storageKey(uid), draftShape));
-    drafts.set(uid, draft);
-  }
-  return draft;
+/** A draft of another tab. */
+export interface DraftElsewhere {
+  draft: Draft;
+  at: StoredValue;
 }
 
-/** Drafts of a Function of this name that has been deleted: all but that of `uid`. */
+/** Of this Function, unless they are what this tab has, too. */
+export function draftsElsewhere(fn: Pick<Function, "metadata">): DraftElsewhere[] {
+  const own = draftOf(fn).value;
+  return typedElsewhere(draftName(fn))
+    .map((at) => ({ draft: at.value as Draft, at }))
+    .filter(({ draft }) => !deepEqual([draft.edited, draft.yaml], [own?.edited, own?.yaml]));
+}
+
+/** Drafts of a Function of this name that has been deleted, of all tabs: all but those of `uid`. */
 export function draftsOfDeleted(namespace: string, name: string, uid = ""): Draft[] {
-  const known = storedNames("draft.").map((key) => key.slice("draft.".length));
-  return [...new Set([...known, ...drafts.keys()])].flatMap((each) => {
-    const { value } = draftWith(each);
-    return value?.namespace === namespace && value.name === name && value.uid !== uid
-      ? [value]
-      : [];
-  });
+  const own = typedNames(beginning).map((each) => typedAs<Draft>(each));
+  const others = typedElsewhere(beginning).map(({ value }) => value as Draft);
+  return [...own, ...others].filter(
+    (draft) =>
+      draft !== undefined &&
+      draft.namespace === namespace &&
+      draft.name === name &&
+      draft.uid !== uid,
+  ) as Draft[];
 }
 
 /** Records an edit. A draft that no longer differs from its base is discarded. */
@@ -68,62 +73,29 @@ export function edit(fn: Function, change: (edited: Desired) => Desired, yaml?: 
   const base = before?.base ?? desiredOf(fn);
   const edited = change(before?.edited ?? base);
   if (yaml === undefined && !isChanged(base, edited)) return discard(fn);
-  keep(fn, { base, edited, ...(yaml !== undefined && { yaml }) });
+  keepDraft(fn, { base, edited, ...(yaml !== undefined && { yaml }) });
 }
 
-function keep(fn: Function, content: Pick<Draft, "base" | "edited" | "yaml">): void {
-  const { namespace = "", name = "" } = fn.metadata;
-  const uid = uidOf(fn);
-  const draft: Draft = { uid, namespace, name, ...content };
-  draftOf(fn).value = draft;
-  waiting.add(uid);
-  timer ??= setTimeout(storeWaiting, storeMs);
+export function keepDraft(fn: Function, content: Pick<Draft, "base" | "edited" | "yaml">): void {
+  const { uid = "", namespace = "", name = "" } = fn.metadata;
+  const { base, edited, yaml } = content;
+  const draft = { uid, namespace, name, base, edited, ...(yaml !== undefined && { yaml }) };
+  keepTyped(nameOf(uid), draft satisfies Draft);
 }
 
-export const discard = (fn: Pick<Function, "metadata">): void => discardDraft(uidOf(fn));
+export const discard = (fn: Pick<Function, "metadata">): void =>
+  keepTyped(draftName(fn), undefined);
 
+/** Of a Function that has been deleted: in all tabs that have been closed. */
 export function discardDraft(uid: string): void {
-  draftWith(uid).value = undefined;
-  waiting.delete(uid);
-  store(storageKey(uid), undefined);
-  setStored(uid, true);
+  keepTyped(nameOf(uid), undefined);
+  for (const each of typedElsewhere(nameOf(uid))) void takeFrom(each);
 }
-
-function setStored(uid: string, isStored: boolean): void {
-  if (unstored.value.has(uid) !== isStored) return;
-  const next = new Set(unstored.value);
-  if (isStored) next.delete(uid);
-  else next.add(uid);
-  unstored.value = next;
-}
-
-/** A source of a megabyte takes longer to store than a key may take: it is stored in pauses, and before the page is left. */
-const storeMs = 300;
-const waiting = new Set<string>();
-let timer: ReturnType<typeof setTimeout> | undefined;
-
-export function storeWaiting(): void {
-  clearTimeout(timer);
-  timer = undefined;
-  for (const uid of waiting) {
-    waiting.delete(uid);
-    // After a logout nothing is stored any more.
-    if (!isLeaving.value) setStored(uid, store(storageKey(uid), draftWith(uid).value));
-  }
-}
-addEventListener("pagehide", storeWaiting);
-document.addEventListener("visibilitychange", () => {
-  if (document.hidden) storeWaiting();
-});
-addEventListener("beforeunload", (event) => {
-  storeWaiting();
-  if (unstored.value.size > 0 && !isLeaving.value) event.preventDefault();
-});
 
 /** Makes the present Function the base of the edit. */
 export function rebase(fn: Function, edited: Desired): void {
   discard(fn);
-  if (isChanged(desiredOf(fn), edited)) keep(fn, { base: desiredOf(fn), edited });
+  if (isChanged(desiredOf(fn), edited)) keepDraft(fn, { base: desiredOf(fn), edited });
 }
 
 /** After `draft` was written, as a part of `fn`: what has been typed since stays, as a change of that. */

@@ -6,6 +6,8 @@ export interface Info {
   version: string;
   /** Origin of the gateway, where this browser reaches Functions. */
   gateway?: string;
+  /** The gateway's port for exposed hosts, where it is not that of HTTPS. */
+  exposedPort?: number;
   hasLinks: boolean;
   /** The command that prints a link. */
   loginCommand: string;
@@ -22,6 +24,7 @@ export interface Info {
 const infoShape = {
   "version!": "text",
   gateway: "text",
+  exposedPort: "number",
   "hasLinks!": "flag",
   "loginCommand!": "text",
   provider: "text",

@@ -1,10 +1,10 @@
-/** A Function that is being created: kept in the tab's session storage until it has been created. */
-import { signal } from "@preact/signals";
+/** A Function that is being created: kept until it has been created (state/typed.ts). */
 import { defaultRuntime, findRuntime } from "@spry/function/browser";
 import type { Template } from "@spry/function/templates";
 import { specShape } from "../api/object-shapes.ts";
+import { deepEqual } from "@spry/kube/browser";
 import { type Desired, desiredShape } from "./changes.ts";
-import { store, stored } from "./tab-storage.ts";
+import { declareTyped, keepTyped, typedAs } from "./typed.ts";
 
 export interface NewFunction {
   name: string;
@@ -18,22 +18,29 @@ export interface NewFunction {
   yaml?: string;
 }
 
-const storageKey = "new";
-const newShape = {
+/** Under which it is typed. */
+export const newName = "new";
+declareTyped(newName, {
   "name!": "text",
   "namespace!": "text",
   "template!": "text",
   origin: specShape["source!"],
   "desired!": desiredShape,
   yaml: "text",
-} as const;
+});
 
-export const newFunction = signal(stored<NewFunction>(storageKey, newShape));
+/** Read in a view, it is shown as it changes. */
+export const newFunction = {
+  get value(): NewFunction | undefined {
+    return typedAs<NewFunction>(newName);
+  },
+};
 
-export function keepNew(value: NewFunction | undefined): void {
-  newFunction.value = value;
-  store(storageKey, value);
-}
+export const keepNew = (value: NewFunction | undefined): void => keepTyped(newName, value);
+
+/** Whether the user has typed anything. */
+export const isBegun = ({ name, yaml, origin, desired }: NewFunction): boolean =>
+  name !== "" || yaml !== undefined || !deepEqual(origin ?? {}, desired.spec.source);
 
 export const templateId = ({ name, language }: Pick<Template, "name" | "language">): string =>
   `${language}/${name}`;

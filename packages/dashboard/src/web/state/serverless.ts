@@ -1,5 +1,6 @@
 /** The `Serverless` object: the settings of the whole platform. */
 import { type KubeObject, type Resource } from "@spry/kube/browser";
+import { otherFields } from "./settings-fields.ts";
 import { dumpYaml, loadYaml } from "@spry/kube/yaml";
 
 export interface Serverless extends KubeObject {
@@ -18,15 +19,31 @@ export const serverlesses: Resource<Serverless> = {
   namespaced: true,
 };
 
-export const settingsYaml = ({ spec }: Pick<Serverless, "spec">): string => {
-  const isEmpty = Object.keys(spec ?? {}).length === 0;
-  return isEmpty ? "" : dumpYaml(spec);
-};
+/** With what else can be set, as comments. */
+export function settingsYaml({ spec = {} }: Pick<Serverless, "spec">): string {
+  const isEmpty = Object.keys(spec).length === 0;
+  const unset = otherFields.filter(({ path }) => {
+    const [first = "", second] = path.split(".");
+    const value = (spec as Record<string, unknown>)[first];
+    return second === undefined
+      ? value === undefined
+      : (value as Record<string, unknown> | undefined)?.[second] === undefined;
+  });
+  const comments = unset.map(({ path, hint, example }) => {
+    const [first = "", second] = path.split(".");
+    const line =
+      second === undefined ? `${first}: ${example}` : `${first}: { ${second}: ${example} }`;
+    return `# ${hint}:\n# ${line}\n`;
+  });
+  return (isEmpty ? "" : dumpYaml(spec)) + comments.join("");
+}
 
 /** The spec that a text means, or why it means none. */
 export function readSettings(text: string): { spec: object } | { problem: string; line: number } {
   try {
-    const value: unknown = loadYaml(text) ?? {};
+    // Of comments alone YAML makes no document at all.
+    const isEmpty = !/^\s*[^#\s]/m.test(text);
+    const value: unknown = isEmpty ? {} : (loadYaml(text) ?? {});
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return { spec: value };
     return { problem: "the settings must be fields with values", line: 1 };

@@ -1,6 +1,7 @@
 import { signal } from "@preact/signals";
 import { type ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { segments } from "../router.ts";
 import { type Tone } from "../state/function-state.ts";
 import { Icon } from "./icon.tsx";
 
@@ -138,6 +139,12 @@ export function Dialog({
 }) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const place = segments.value.join("/");
+  const begun = useRef(place);
+  // Over another view, by Back for example, it has no meaning.
+  useEffect(() => {
+    if (place !== begun.current) onClose();
+  }, [place]);
   // Before the next key arrives: what is typed at once belongs to the dialogue.
   useLayoutEffect(() => {
     const before = document.activeElement;
@@ -203,6 +210,16 @@ const now = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();
 }, 1_000);
+
+/** When something will be: `in 5m`. */
+export function Until({ time }: { time: Date }) {
+  const present = Math.max(now.value, Date.now() - 1_000);
+  return (
+    <time dateTime={time.toISOString()} title={time.toISOString()}>
+      in {ageOf(new Date(present).toISOString(), time.getTime())}
+    </time>
+  );
+}
 
 export function Age({ time }: { time: string | undefined }) {
   return (

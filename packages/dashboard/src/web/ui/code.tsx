@@ -1,7 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { withEndsOf } from "../state/line-ends.ts";
 import { messageOf } from "@spry/kube/browser";
-import type { Editor, EditorLanguage, EditorOptions } from "../editor/code-editor.ts";
+import type { Editor, EditorOptions } from "../editor/code-editor.ts";
+import type { EditorLanguage } from "../editor/languages.ts";
 
 /** An editor for code. Until the editor has been loaded, a plain field with the same text. */
 export function Code({
@@ -11,6 +12,7 @@ export function Code({
   readOnly = false,
   onChange = () => {},
   problems,
+  words,
   tall = false,
   onEditor,
 }: {
@@ -20,6 +22,7 @@ export function Code({
   readOnly?: boolean;
   onChange?: (text: string) => void;
   problems?: EditorOptions["problems"];
+  words?: EditorOptions["words"];
   tall?: boolean;
   onEditor?: (editor: Editor) => void;
 }) {
@@ -45,6 +48,7 @@ export function Code({
         language,
         label,
         readOnly,
+        words,
         onChange: typed,
         problems: (current) => latest.current.problems?.(current) ?? [],
       });
@@ -83,22 +87,13 @@ export function Code({
   );
 }
 
-const maxLooked = 20_000;
-
-/** TypeScript where the code looks like it: types are stripped by the runtime, so both are written inline. */
-export function languageOf(runtime: string, source: string): EditorLanguage {
-  if (runtime.startsWith("python")) return "python";
-  const isTyped =
-    /^\s*(?:interface|type)\s+\w+|\)\s*:\s*\w|\w\s*:\s*(?:string|number|boolean|unknown|any|Request)\b|\bas const\b/m;
-  // With each key: not over all of a very long source.
-  return isTyped.test(source.slice(0, maxLooked)) ? "typescript" : "javascript";
-}
-
-/** The name that the platform gives the file, and what is written in it: `handler.js` may contain TypeScript. */
+/** The name of the file. Node.js takes TypeScript, too: its types are taken out, and `handler.js` is what remains. */
 export function FileTitle({ file, language }: { file: string; language: EditorLanguage }) {
+  const isTyped = language === "typescript";
   return (
     <h2>
-      {file} {language === "typescript" && <span class="muted light">with types: TypeScript</span>}
+      {isTyped ? file.replace(/\.js$/, ".ts") : file}{" "}
+      {isTyped && <span class="muted light">TypeScript, which runs as {file}</span>}
     </h2>
   );
 }

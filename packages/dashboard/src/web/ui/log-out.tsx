@@ -1,17 +1,19 @@
 import { signal } from "@preact/signals";
 import { logOut } from "../session/login.ts";
-import { storeWaiting } from "../state/drafts.ts";
-import { storedNames } from "../state/tab-storage.ts";
+import { isBegun, newName, type NewFunction } from "../state/new-function.ts";
+import { typedAs, typedElsewhere, typedNames } from "../state/typed.ts";
 import { Dialog } from "./basics.tsx";
 
 const isAsking = signal(false);
 
 /** Logs out at once where nothing would be lost, and asks otherwise. */
 export function askToLogOut(): void {
-  storeWaiting();
-  const unapplied = [...storedNames("draft."), ...storedNames("settings.")];
-  if (unapplied.length === 0) logOut();
-  else isAsking.value = true;
+  const own = typedNames("").map((name) => ({ name, value: typedAs<object>(name) }));
+  const isUnapplied = [...own, ...typedElsewhere("")].some(
+    ({ name, value }) => name !== newName || isBegun(value as NewFunction),
+  );
+  if (isUnapplied) isAsking.value = true;
+  else logOut();
 }
 
 export function LogOutDialog() {

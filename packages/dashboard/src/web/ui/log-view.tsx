@@ -32,6 +32,8 @@ export function LogView({
   /** A filter is not lost with the view; the address may have one, too. */
   const filter = useKept(`log ${label}`, noFilter, filterShape);
   const [asked, setAsked] = useState(() => query.peek().get("q") ?? undefined);
+  /** The time of one request, from the address. */
+  const [span, setSpan] = useState(() => spanIn(query.peek()));
   const words = asked ?? filter.value.words;
   const level = (filter.value.level in levels ? filter.value.level : "all") as keyof typeof levels;
   /** The lines as they were: what is read is not replaced. */
@@ -78,7 +80,10 @@ export function LogView({
     [],
   );
   const source = paused ?? lines;
-  const found = useMemo(() => filtered(source, words, level), [source, words, level]);
+  const found = useMemo(
+    () => filtered(source, words, level).filter(({ time }) => !span || isWithin(span, time)),
+    [source, words, level, span],
+  );
   const shown = useMemo(() => found.slice(-maxShown), [found]);
   const missing = found.length - shown.length + (paused ? 0 : dropped);
   const newer = paused ? lines.length - paused.length : 0;
@@ -133,6 +138,17 @@ export function LogView({
         </button>
       </div>
       {problem && <p class="error-text">{problem}</p>}
+      {span && (
+        <p class="row wrap">
+          <span>
+            Only what was written from {clockOf(span.from)} to {clockOf(span.to)}, around one
+            request.
+          </span>
+          <button type="button" class="small" onClick={() => setSpan(undefined)}>
+            Show all lines
+          </button>
+        </p>
+      )}
       <p class="hint">
         Times are those of your time zone ({Intl.DateTimeFormat().resolvedOptions().timeZone}).
         {paused &&
@@ -177,6 +193,19 @@ export function LogView({
     </div>
   );
 }
+
+interface Span {
+  from: string;
+  to: string;
+}
+
+function spanIn(query: URLSearchParams): Span | undefined {
+  const [from, to] = [query.get("from") ?? "", query.get("to") ?? ""];
+  return Number.isNaN(Date.parse(from)) || Number.isNaN(Date.parse(to)) ? undefined : { from, to };
+}
+
+const isWithin = ({ from, to }: Span, time: string): boolean =>
+  Date.parse(time) >= Date.parse(from) && Date.parse(time) <= Date.parse(to);
 
 /** Sorts lines by time: the streams of several Pods arrive one after the other. */
 function merged(before: LogLine[], more: LogLine[]): LogLine[] {

@@ -2,18 +2,22 @@ import { useState } from "preact/hooks";
 import { resources } from "@spry/kube/browser";
 import { useLive } from "../api/live.ts";
 
+const system = /^(?:kube|kyma|istio|spry)-|^knative-/;
 const otherValue = "\u0000other";
 
 /** A choice of namespace. Users who may not list namespaces type a name. */
 export function NamespaceChoice({
   value,
   hasAll = false,
+  hasSystem = true,
   onChange,
   id,
 }: {
   value: string | undefined;
   /** Whether all namespaces together, `undefined`, can be chosen. */
   hasAll?: boolean;
+  /** Whether those of Kubernetes and of the platform are offered. */
+  hasSystem?: boolean;
   onChange: (namespace: string | undefined) => void;
   id?: string;
 }) {
@@ -30,7 +34,9 @@ export function NamespaceChoice({
       />
     );
   }
-  const names = items.value.map(({ metadata }) => metadata.name ?? "");
+  const names = items.value
+    .map(({ metadata }) => metadata.name ?? "")
+    .filter((name) => hasSystem || !system.test(name));
   if (value !== undefined && !names.includes(value)) names.push(value);
   return (
     <select

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { functions } from "@spry/function/browser";
 import { useLive } from "../api/live.ts";
-import { navigate, paths, query, segments } from "../router.ts";
+import { navigate, paths, query } from "../router.ts";
 import { stateOf } from "../state/function-state.ts";
 import { listedFunctions } from "../state/listed-functions.ts";
 import { Dialog } from "./basics.tsx";
@@ -42,8 +42,6 @@ const maxShown = 12;
 
 /** The keyboard: Ctrl-K opens the list of commands and Functions; single keys work while no field is being typed in. */
 export function Palette() {
-  // Another view, by Back for example, has nothing of this one's dialogues.
-  useEffect(close, [segments.value.join("/")]);
   useEffect(() => {
     let before: { key: string; time: number } | undefined;
     const onKey = (event: KeyboardEvent) => {

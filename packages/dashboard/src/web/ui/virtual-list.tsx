@@ -26,6 +26,7 @@ export function VirtualList<T>({
   const ref = useRef<HTMLDivElement>(null);
   const lastTop = useRef(0);
   const lastHref = useRef("");
+  const [focused, setFocused] = useState(-1);
   const [view, setView] = useState({ top: 0, height: 800 });
   useLayoutEffect(() => {
     const element = ref.current;
@@ -56,6 +57,30 @@ export function VirtualList<T>({
   }, []);
   const first = Math.max(0, Math.floor(view.top / rowHeight) - overscan);
   const last = Math.ceil((view.top + view.height) / rowHeight) + overscan;
+  // The row with the focus stays in the document when it is scrolled away: without it, the focus would be lost.
+  const shown = Array.from(
+    { length: Math.max(Math.min(last, items.length) - first, 0) },
+    (_, at) => first + at,
+  );
+  if (focused < first && focused >= 0) shown.unshift(focused);
+  if (focused >= last && focused < items.length) shown.push(focused);
+  const rowAt = (index: number): HTMLElement | undefined =>
+    [...(ref.current?.querySelectorAll<HTMLElement>(".vrow") ?? [])].find(
+      ({ style }) => style.top === `${index * rowHeight}px`,
+    );
+  /** The arrow keys move from row to row. */
+  const moveFocus = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined || !(event.target as Element).closest(".vrow")) return;
+    const next = focused + step;
+    if (next < 0 || next >= items.length) return;
+    event.preventDefault();
+    const row = rowAt(next);
+    if (row) return row.focus();
+    ref.current?.scrollTo({ top: next * rowHeight });
+    setFocused(next);
+    setTimeout(() => rowAt(next)?.focus());
+  };
   return (
     <div
       class="vlist"
@@ -65,30 +90,19 @@ export function VirtualList<T>({
       tabIndex={-1}
       onKeyDown={moveFocus}
       onFocusCapture={({ target }) => {
-        lastHref.current = (target as Element).closest("a")?.getAttribute("href") ?? "";
+        const row = (target as Element).closest<HTMLElement>(".vrow");
+        lastHref.current = row?.getAttribute("href") ?? "";
+        setFocused(row ? Math.round(Number.parseFloat(row.style.top) / rowHeight) : -1);
       }}
     >
       {head}
       <div class="vspace" style={{ height: `${items.length * rowHeight}px` }}>
-        {items.slice(first, last).map((item, offset) => {
-          const index = first + offset;
-          return row(item, {
-            index,
-            style: { top: `${index * rowHeight}px`, height: `${rowHeight}px` },
-          });
+        {shown.map((index) => {
+          const item = items[index];
+          const style = { top: `${index * rowHeight}px`, height: `${rowHeight}px` };
+          return item === undefined ? null : row(item, { index, style });
         })}
       </div>
     </div>
   );
-}
-
-/** The arrow keys move from row to row. */
-function moveFocus(event: KeyboardEvent): void {
-  const by = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" } as const;
-  const direction = by[event.key as keyof typeof by] as (typeof by)[keyof typeof by] | undefined;
-  const row = (event.target as Element).closest(".vrow");
-  const next = direction && row?.[direction];
-  if (!(next instanceof HTMLElement)) return;
-  event.preventDefault();
-  next.focus();
 }

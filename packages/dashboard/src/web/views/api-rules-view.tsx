@@ -5,10 +5,12 @@ import { client } from "../api/client.ts";
 import { useLive } from "../api/live.ts";
 import { useNamespaceNames } from "../api/namespace-names.ts";
 import { paths, query } from "../router.ts";
+import { useDomains } from "../state/exposed-urls.ts";
 import { type Tone } from "../state/function-state.ts";
 import { may, namespaceForNew } from "../state/rights.ts";
 import { ActionDialog } from "../ui/action-dialog.tsx";
 import { Age, Empty, State } from "../ui/basics.tsx";
+import { ExposedHost } from "../ui/exposed-host.tsx";
 import { FunctionField, type FunctionName, functionNameShape } from "../ui/function-field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { TableView } from "../ui/table-view.tsx";
@@ -37,6 +39,7 @@ export function ApiRulesView() {
       Expose<span class="not-phone"> a Function</span>
     </button>
   );
+  const domains = useDomains(live.items.value);
   const remove = async (rule: ApiRule) => {
     const { namespace, name = "" } = rule.metadata;
     try {
@@ -75,7 +78,13 @@ export function ApiRulesView() {
             </State>
             {rule.status?.state !== "Ready" && <div class="muted">{rule.status?.description}</div>}
           </td>
-          <td class="mono">{rule.spec.hosts?.join(", ")}</td>
+          <td>
+            {rule.spec.hosts?.map((host) => (
+              <div key={host}>
+                <ExposedHost host={host} domain={domains.get(rule.spec.gateway ?? "")} />
+              </div>
+            ))}
+          </td>
           <td>
             <a
               href={paths.fn(

@@ -5,6 +5,8 @@ import { useNamespaceNames } from "../api/namespace-names.ts";
 import { paths, query, setQuery } from "../router.ts";
 import { draftOf } from "../state/drafts.ts";
 import { sourceOf, stateOf } from "../state/function-state.ts";
+import { urlOf } from "../state/info.ts";
+import { useLastDeployment } from "../state/last-deployment.ts";
 import { listedFunctions } from "../state/listed-functions.ts";
 import { namespaceForNew } from "../state/rights.ts";
 import { Age, Empty, Problem, State } from "../ui/basics.tsx";
@@ -21,7 +23,11 @@ export function FunctionsView() {
   const text = query.value.get("q") ?? "";
   const { items, isReady, problem } = useLive(functions, { namespace, keep: listedFunctions });
   const isPhone = usePhone();
-  const shown = useMemo(() => matching(items.value, text), [items.value, text]);
+  const order = query.value.get("sort") ?? "";
+  const shown = useMemo(
+    () => inOrder(matching(items.value, text), order),
+    [items.value, text, order],
+  );
   const hasNone = isReady.value && items.value.length === 0;
   const forNew = namespaceForNew(namespace, useNamespaceNames(), "functions");
   return (
@@ -79,7 +85,7 @@ export function FunctionsView() {
           label="Functions"
           items={shown}
           rowHeight={isPhone ? rowHeights.phone : rowHeights.desk}
-          head={!isPhone && <Head />}
+          head={!isPhone && <Head order={order} />}
           row={(fn, { style }) => (
             <Row key={fn.metadata.uid} fn={fn} style={style} isPhone={isPhone} />
           )}
@@ -89,16 +95,34 @@ export function FunctionsView() {
   );
 }
 
-function Head() {
+/** By what the list can be sorted; the second click turns the order round. */
+const columns = ["Name", "State", "Namespace", "Runtime", "Source", "Pods", "", "Age", ""];
+
+function Head({ order }: { order: string }) {
+  const by = order.replace("-", "");
   return (
-    <div class="vhead cells fn-cells" aria-hidden="true">
-      <span>Name</span>
-      <span>State</span>
-      <span>Namespace</span>
-      <span>Runtime</span>
-      <span>Source</span>
-      <span>Pods</span>
-      <span>Age</span>
+    <div class="vhead cells fn-cells" role="group" aria-label="Sort by">
+      {columns.map((title, at) => {
+        const key = title.toLowerCase();
+        if (key === "") return <span key={at}>{at === 6 && "Deployed"}</span>;
+        const isChosen = key === (by || "name");
+        const isDown = isChosen && order.startsWith("-");
+        const next = isChosen && !isDown ? `-${key}` : key;
+        return (
+          <button
+            key={key}
+            type="button"
+            class="plain sort"
+            aria-pressed={isChosen}
+            title={`Sort by ${key}`}
+            onClick={() => setQuery({ sort: next === "name" ? undefined : next })}
+          >
+            {title}
+            {isChosen && <span aria-hidden="true">{isDown ? " ↓" : " ↑"}</span>}
+            {isDown && <span class="sr">, descending</span>}
+          </button>
+        );
+      })}
     </div>
   );
 }
@@ -115,31 +139,57 @@ function Row({
   const { name = "", namespace = "", creationTimestamp } = fn.metadata;
   const { word, tone, note } = stateOf(fn);
   const title = note ? `${word}: ${note}` : word;
+  const url = urlOf(fn);
   return (
-    <a class="vrow" style={style} href={paths.fn(namespace, name)}>
-      <span class="cells fn-cells">
-        <span class="name clip">
-          {name}
-          {draftOf(fn).value && <span class="muted light"> changes not applied</span>}
+    <>
+      <a class="vrow" style={style} href={paths.fn(namespace, name)}>
+        <span class="cells fn-cells">
+          <span class="name clip">
+            {name}
+            {draftOf(fn).value && <span class="muted light"> changes not applied</span>}
+          </span>
+          <span class="clip" title={title}>
+            <State tone={tone}>{word}</State>
+          </span>
+          <span class="muted clip">{namespace}</span>
+          {!isPhone && (
+            <>
+              <span class="clip">{fn.spec.runtime}</span>
+              <span class="muted clip">{sourceOf(fn)}</span>
+              <span>{fn.status?.replicas ?? 0}</span>
+              <span class="muted">
+                <Deployed fn={fn} />
+              </span>
+              <span class="muted">
+                <Age time={creationTimestamp} />
+              </span>
+              <span />
+            </>
+          )}
+          {isPhone && <span class="muted">{fn.spec.runtime}</span>}
         </span>
-        <span class="clip" title={title}>
-          <State tone={tone}>{word}</State>
-        </span>
-        <span class="muted clip">{namespace}</span>
-        {!isPhone && (
-          <>
-            <span class="clip">{fn.spec.runtime}</span>
-            <span class="muted clip">{sourceOf(fn)}</span>
-            <span>{fn.status?.replicas ?? 0}</span>
-            <span class="muted">
-              <Age time={creationTimestamp} />
-            </span>
-          </>
-        )}
-        {isPhone && <span class="muted">{fn.spec.runtime}</span>}
-      </span>
-    </a>
+      </a>
+      {!isPhone && url !== undefined && (
+        <a
+          class="vurl"
+          style={{ top: style.top }}
+          href={url}
+          target="_blank"
+          rel="noreferrer"
+          title={url}
+          aria-label={`Open the URL of ${name}`}
+        >
+          <Icon name="open" />
+        </a>
+      )}
+    </>
   );
+}
+
+/** When it was deployed last. */
+function Deployed({ fn }: { fn: Function }) {
+  const time = useLastDeployment(fn);
+  return time === "" ? <>–</> : <Age time={time} />;
 }
 
 function NoFunctions({
@@ -174,6 +224,28 @@ function matching(all: readonly Function[], text: string): Function[] {
   return found.sort((a, b) => compare(keyOf(a), keyOf(b)));
 }
 
+/** The time that an age is counted from, the newest first: as the ages themselves. */
+const valueOf: Record<string, (fn: Function) => string | number> = {
+  name: keyOf,
+  state: (fn) => stateOf(fn).word,
+  namespace: ({ metadata }) => metadata.namespace ?? "",
+  runtime: ({ spec }) => spec.runtime ?? "",
+  source: sourceOf,
+  pods: ({ status }) => status?.replicas ?? 0,
+  age: ({ metadata }) => -Date.parse(metadata.creationTimestamp ?? "") || 0,
+};
+
+/** Of those with the same value, the names decide. */
+function inOrder(found: Function[], order: string): Function[] {
+  const value = valueOf[order.replace("-", "")];
+  if (!value) return found;
+  const turn = order.startsWith("-") ? -1 : 1;
+  const values = new Map(found.map((fn) => [fn, value(fn)]));
+  const difference = (a: string | number, b: string | number) =>
+    typeof a === "number" && typeof b === "number" ? a - b : compare(String(a), String(b));
+  return found.sort((a, b) => turn * difference(values.get(a) ?? "", values.get(b) ?? ""));
+}
+
 function hasWords(fn: Function, words: string[]): boolean {
   const { name, namespace } = fn.metadata;
   const all =
@@ -181,7 +253,9 @@ function hasWords(fn: Function, words: string[]): boolean {
   return words.every((word) => all.includes(word));
 }
 
-const keyOf = ({ metadata }: Function): string => `${metadata.name}/${metadata.namespace}`;
+function keyOf({ metadata }: Function): string {
+  return `${metadata.name}/${metadata.namespace}`;
+}
 /** `fn-2` before `fn-10`. */
 const { compare } = new Intl.Collator("en", { numeric: true });
 

@@ -4,22 +4,31 @@ import { client } from "../api/client.ts";
 import { useLive } from "../api/live.ts";
 import { type Tone } from "../state/function-state.ts";
 import { may } from "../state/rights.ts";
-import { store, stored } from "../state/tab-storage.ts";
+import { declareTyped, isRead, keepTyped, typedAs, unstored } from "../state/typed.ts";
+import { otherFields, usualFields } from "../state/settings-fields.ts";
 import { readSettings, type Serverless, serverlesses, settingsYaml } from "../state/serverless.ts";
 import { Empty, Problem, State } from "../ui/basics.tsx";
 import { Code } from "../ui/code.tsx";
 import { Frame } from "../ui/frame.tsx";
 import { toast } from "../ui/toasts.tsx";
+import { SettingsForm } from "./form/settings-form.tsx";
 
 const tones: Record<string, Tone> = { Ready: "good", Warning: "warn", Error: "bad" };
+const settingWords = [...usualFields, ...otherFields].map(({ path, hint }) => ({
+  label: path.split(".")[0] ?? "",
+  info: hint,
+}));
 /** Where the object is looked for, and its usual name. */
 const usual = { namespace: "kyma-system", name: "default" };
 
 /** The settings of the whole platform: the `Serverless` object and its state. */
 export function SettingsView() {
   const { items, isReady, problem } = useLive(serverlesses);
-  const [isBeginning, setBeginning] = useState(false);
-  const isMissing = isReady.value && items.value.length === 0;
+  const name = settingsName(usual);
+  const [hasBegun, setBegun] = useState(false);
+  // What was typed before a reload is shown again.
+  const isBeginning = hasBegun || typedAs(name) !== undefined;
+  const isMissing = isReady.value && isRead.value && items.value.length === 0;
   return (
     <Frame title="Settings">
       <div class="stack loose narrow">
@@ -35,7 +44,7 @@ export function SettingsView() {
             title="Everything is at its default"
             actions={
               may(usual.namespace, "create", serverlesses.plural, serverlesses.group) && (
-                <button type="button" class="primary" onClick={() => setBeginning(true)}>
+                <button type="button" class="primary" onClick={() => setBegun(true)}>
                   Change settings
                 </button>
               )
@@ -48,10 +57,17 @@ export function SettingsView() {
             </p>
           </Empty>
         )}
-        {isMissing && isBeginning && <Settings serverless={{ metadata: usual, spec: {} }} isNew />}
-        {items.value.map((each) => (
-          <Settings key={each.metadata.uid} serverless={each} />
-        ))}
+        {isMissing && isBeginning && (
+          <Settings
+            serverless={{ metadata: usual, spec: {} }}
+            onCancel={() => {
+              keepTyped(name, undefined);
+              setBegun(false);
+            }}
+          />
+        )}
+        {isRead.value &&
+          items.value.map((each) => <Settings key={each.metadata.uid} serverless={each} />)}
       </div>
     </Frame>
   );
@@ -63,22 +79,38 @@ interface Draft {
   base: string;
 }
 
-const draftShape = { "text!": "text", "base!": "text" } as const;
+const settingsName = ({ namespace = "", name = "" }: { namespace?: string; name?: string }) =>
+  `settings.${namespace}/${name}`;
+declareTyped("settings.", { "text!": "text", "base!": "text" });
 
-/** One object, with its conditions. What is typed stays in the tab until it is applied or discarded. */
-function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew?: boolean }) {
+/** The fields of another spec than the one that is typed, where both are readable. */
+const specOf = (text: string): object => {
+  const read = readSettings(text);
+  return "spec" in read ? read.spec : {};
+};
+
+/** One object, with its conditions. What is typed stays until it is applied or discarded. */
+function Settings({
+  serverless,
+  onCancel,
+}: {
+  serverless: Serverless;
+  /** Of one that does not exist yet. */
+  onCancel?: () => void;
+}) {
+  const isNew = onCancel !== undefined;
   const { metadata, status } = serverless;
   const { namespace = "", name = "" } = metadata;
-  const storageKey = `settings.${namespace}/${name}`;
-  const [draft, setDraft] = useState(() => stored<Draft>(storageKey, draftShape));
+  const typedName = settingsName(metadata);
+  const draft = typedAs<Draft>(typedName);
   const [failure, setFailure] = useState("");
   const [isBusy, setBusy] = useState(false);
   const current = settingsYaml(serverless);
-  const keep = (next: Draft | undefined) => {
-    setDraft(next);
-    store(storageKey, next);
-  };
-  const read = readSettings(draft?.text ?? current);
+  const keep = (next: Draft | undefined) => keepTyped(typedName, next);
+  const text = draft?.text ?? current;
+  const read = readSettings(text);
+  const change = (text: string) =>
+    keep(text === current ? undefined : { text, base: draft?.base ?? current });
   const apply = async () => {
     if (!("spec" in read)) return;
     setBusy(true);
@@ -86,9 +118,14 @@ function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew
     const { apiVersion, kind, spec: _spec, ...rest } = serverless;
     const desired = { ...rest, ...(apiVersion && { apiVersion }), ...(kind && { kind }) };
     try {
-      // With the version that is shown: what another user has changed since is not overwritten.
-      if (isNew) await client.create(serverlesses, { ...desired, spec: read.spec });
-      else await client.update(serverlesses, { ...desired, spec: read.spec });
+      const { mergeThreeWays } = await import("../state/merge.ts");
+      // What others have changed since, in other fields, stays.
+      const spec = draft
+        ? mergeThreeWays<object>(specOf(draft.base), read.spec, serverless.spec ?? {}).merged
+        : read.spec;
+      // With the version that is shown: what is changed in this moment is not overwritten.
+      if (isNew) await client.create(serverlesses, { ...desired, spec });
+      else await client.update(serverlesses, { ...desired, spec });
       keep(undefined);
       toast("good", "The settings are applied.");
     } catch (error) {
@@ -118,19 +155,35 @@ function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew
             <span class="muted">{each.message}</span>
           </div>
         ))}
-        <Code
-          readOnly={!isEditable}
-          label={`Settings of ${name}`}
-          language="yaml"
-          text={draft?.text ?? current}
-          onChange={(text) =>
-            keep(text === current ? undefined : { text, base: draft?.base ?? current })
-          }
-          problems={(text) => {
-            const found = readSettings(text);
-            return "problem" in found ? [{ line: found.line, message: found.problem }] : [];
-          }}
-        />
+        {"spec" in read ? (
+          <SettingsForm
+            spec={read.spec}
+            inEffect={status ?? {}}
+            readOnly={!isEditable}
+            onChange={(spec) => change(settingsYaml({ spec }))}
+          />
+        ) : (
+          <Problem
+            tone="warn"
+            title="The YAML cannot be read, so the form is not shown"
+            text={`Line ${read.line}: ${read.problem}`}
+          />
+        )}
+        <details open={"problem" in read}>
+          <summary>All settings, as YAML</summary>
+          <Code
+            readOnly={!isEditable}
+            label={`Settings of ${name}`}
+            language="yaml"
+            text={text}
+            words={settingWords}
+            onChange={change}
+            problems={(text) => {
+              const found = readSettings(text);
+              return "problem" in found ? [{ line: found.line, message: found.problem }] : [];
+            }}
+          />
+        </details>
         {isChanged && draft.base !== current && (
           <Problem
             tone="warn"
@@ -138,8 +191,8 @@ function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew
             text={current}
           >
             <p>
-              These are the current settings. Apply replaces them with your text; Discard shows them
-              in the editor.
+              These are the current settings. Apply keeps both changes, and yours where both have
+              changed the same; Discard shows theirs.
             </p>
           </Problem>
         )}
@@ -154,11 +207,21 @@ function Settings({ serverless, isNew = false }: { serverless: Serverless; isNew
             >
               Apply
             </button>
-            <button type="button" disabled={!isChanged} onClick={() => keep(undefined)}>
-              Discard
-            </button>
+            {isNew ? (
+              <button type="button" onClick={onCancel}>
+                Cancel
+              </button>
+            ) : (
+              <button type="button" disabled={!isChanged} onClick={() => keep(undefined)}>
+                Discard
+              </button>
+            )}
             <span class="muted">
-              {isChanged ? "Not applied yet." : "Settings that are not set have their defaults."}
+              {isChanged
+                ? unstored.value.has(typedName)
+                  ? "Not applied yet; this browser has no room to store it."
+                  : "Not applied yet."
+                : "Settings that are not set have their defaults."}
             </span>
           </div>
         ) : (

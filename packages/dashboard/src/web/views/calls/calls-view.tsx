@@ -8,13 +8,15 @@ import { printable } from "../../state/log-text.ts";
 import { may } from "../../state/rights.ts";
 import { Age, Empty, Problem, State } from "../../ui/basics.tsx";
 import { Frame } from "../../ui/frame.tsx";
+import { later } from "../../ui/later.tsx";
 import { NamespaceChoice } from "../../ui/namespace-choice.tsx";
 import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { usePolled } from "../../ui/use-polled.ts";
 import { eventingGroup } from "../events/subscriptions-view.tsx";
 import { CallDialog } from "./call-dialog.tsx";
-import { SchedulesPanel } from "./schedules-panel.tsx";
+
+const SchedulesPanel = later(async () => (await import("./schedules-panel.tsx")).SchedulesPanel);
 
 const pollMs = 2_000;
 const maxShown = 200;
@@ -66,7 +68,7 @@ export function CallsView() {
         {live.problem.value && !live.isReady.value && (
           <Problem title="Functions cannot be listed" text={live.problem.value} />
         )}
-        <SchedulesPanel functions={live.items.value} onRun={reload} />
+        <SchedulesPanel functions={live.items.value} calls={calls} onRun={reload} />
         <section class="panel">
           <div class="head">
             <h2>Asynchronous calls</h2>

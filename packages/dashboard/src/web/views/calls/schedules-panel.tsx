@@ -1,14 +1,16 @@
 import { messageOf } from "@spry/kube/browser";
 import {
+  type Call,
   type Function,
   functions as resource,
   type FunctionSchedule,
 } from "@spry/function/browser";
 import { client } from "../../api/client.ts";
 import { paths } from "../../router.ts";
-import { runSchedule } from "../../state/calls-admin.ts";
+import { runSchedule, toneOfCall } from "../../state/calls-admin.ts";
 import { may } from "../../state/rights.ts";
-import { Empty, State } from "../../ui/basics.tsx";
+import { Age, Empty, State } from "../../ui/basics.tsx";
+import { NextRun } from "../../ui/next-run.tsx";
 import { Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toasts.tsx";
 import { eventingGroup } from "../events/subscriptions-view.tsx";
@@ -21,9 +23,12 @@ interface Name {
 /** When Functions are called by themselves. A schedule is suspended, resumed, and run at once here; the Function's settings have the rest. */
 export function SchedulesPanel({
   functions,
+  calls,
   onRun,
 }: {
   functions: readonly Function[];
+  /** The newest first. */
+  calls: readonly { namespace: string; call: Call }[];
   /** A run has been started. */
   onRun: () => void;
 }) {
@@ -53,9 +58,15 @@ export function SchedulesPanel({
           of the Function: add one in its settings.
         </Empty>
       ) : (
-        <Table heads={["Function", "Schedule", "When", "State", ""]}>
+        <Table heads={["Function", "Schedule", "When", "Next run", "Last run", "State", ""]}>
           {rows.map(({ target, schedule }) => {
             const { namespace, name } = target;
+            const last = calls.find(
+              (each) =>
+                each.namespace === namespace &&
+                each.call.function === name &&
+                each.call.schedule?.name === schedule.name,
+            );
             return (
               <tr key={`${namespace}/${name}/${schedule.name}`}>
                 <td>
@@ -67,6 +78,20 @@ export function SchedulesPanel({
                 <td>
                   <span class="mono">{schedule.cron}</span>{" "}
                   <span class="muted">{schedule.timeZone ?? "UTC"}</span>
+                </td>
+                <td class="nowrap">
+                  <NextRun schedule={schedule} />
+                </td>
+                <td class="nowrap">
+                  {last ? (
+                    <State tone={toneOfCall(last.call.state)}>
+                      {last.call.state} <Age time={last.call.endedAt ?? last.call.acceptedAt} /> ago
+                    </State>
+                  ) : (
+                    <span class="muted" title="Runs are kept for a day.">
+                      none kept
+                    </span>
+                  )}
                 </td>
                 <td>
                   <State tone={schedule.suspend ? "warn" : "good"}>

@@ -11,14 +11,18 @@ import {
   newFunction,
   templateId,
 } from "../../state/new-function.ts";
+import { isRead } from "../../state/typed.ts";
 import { may } from "../../state/rights.ts";
+import { type WrongCode, wrongCodeIn } from "../../state/wrong-code.ts";
 import { Problem } from "../../ui/basics.tsx";
 import { Frame } from "../../ui/frame.tsx";
 import { later, Unloaded } from "../../ui/later.tsx";
 import { toast } from "../../ui/toasts.tsx";
+import { WrongCodeDialog } from "../../ui/wrong-code-dialog.tsx";
 import { EnvFields } from "../form/env-fields.tsx";
 import { type FormProps } from "../form/form.ts";
 import { ScaleFields } from "../form/scale-fields.tsx";
+import { NewElsewhere } from "./new-elsewhere.tsx";
 import { NameFields } from "./name-fields.tsx";
 import { SourceFields } from "./source-fields.tsx";
 import { TemplateCards } from "./template-cards.tsx";
@@ -28,10 +32,12 @@ const YamlForm = later(async () => (await import("./yaml-form.tsx")).YamlForm);
 /** Creates a Function: choose a template, name it, change the code. */
 export function CreateView() {
   const [templates, setTemplates] = useState<readonly Template[]>([]);
-  const [isYaml, setYaml] = useState(newFunction.value?.yaml !== undefined);
+  const [chosen, setYaml] = useState<boolean>();
+  const isYaml = chosen ?? newFunction.value?.yaml !== undefined;
   const [failure, setFailure] = useState("");
   const [unloaded, setUnloaded] = useState("");
   const [isBusy, setBusy] = useState(false);
+  const [wrong, setWrong] = useState<WrongCode>();
   /** The namespace does not exist. */
   const [missing, setMissing] = useState(false);
   const [wasTried, setTried] = useState(false);
@@ -42,16 +48,16 @@ export function CreateView() {
   }, []);
   const [first] = templates;
   useEffect(() => {
-    if (!newFunction.value && first) keepNew(beginning(first));
-  }, [first]);
+    if (!newFunction.value && first && isRead.value) keepNew(beginning(first));
+  }, [first, isRead.value]);
   // The address says where: a draft without a name is not meant for another namespace.
   useEffect(() => {
     const asked = query.peek().get("ns");
     const { value } = newFunction;
     if (value?.name === "" && asked !== null && asked !== value.namespace)
       keepNew({ ...value, namespace: asked });
-  }, []);
-  const made = newFunction.value;
+  }, [isRead.value]);
+  const made = isRead.value ? newFunction.value : undefined;
   if (!made) {
     return <Frame title="Create a Function">{unloaded && <Unloaded text={unloaded} />}</Frame>;
   }
@@ -68,7 +74,7 @@ export function CreateView() {
     problems,
     readOnly: false,
   };
-  const create = async () => {
+  const create = async (isSure = false) => {
     setTried(true);
     if (name === "" || problems.length > 0 || made.yaml !== undefined) {
       // The first field with a problem may be out of sight: the button is not.
@@ -79,6 +85,8 @@ export function CreateView() {
     setFailure("");
     setMissing(false);
     try {
+      const found = isSure ? undefined : await wrongCodeIn(desired.spec).catch(() => undefined);
+      if (found) return setWrong(found);
       await client.create(functions, {
         metadata: { namespace, name, ...desired.metadata },
         spec: desired.spec,
@@ -102,7 +110,7 @@ export function CreateView() {
     } catch (error) {
       return setFailure(messageOf(error));
     }
-    await create();
+    await create(true);
   };
   const mayCreate = may(namespace, "create", "functions");
   return (
@@ -130,6 +138,7 @@ export function CreateView() {
             {isYaml ? "Form" : "YAML"}
           </button>
         </div>
+        <NewElsewhere />
         {isYaml ? (
           <YamlForm made={made} change={change} />
         ) : (
@@ -168,6 +177,14 @@ export function CreateView() {
             text={problems.map(({ message }) => message).join("\n")}
           />
         )}
+        {wrong && (
+          <WrongCodeDialog
+            wrong={wrong}
+            verb="Create"
+            onAction={() => create(true)}
+            onClose={() => setWrong(undefined)}
+          />
+        )}
         <div class="savebar">
           <span class="grow muted">
             {mayCreate
@@ -194,10 +211,12 @@ function replaceNew(next: NewFunction): void {
 }
 
 function beginning(template: Template): NewFunction {
+  const spec = fromTemplate(template, "");
   return {
     name: "",
     namespace: query.value.get("ns") ?? "default",
     template: templateId(template),
-    desired: { metadata: { labels: {}, annotations: {} }, spec: fromTemplate(template, "") },
+    origin: spec.source,
+    desired: { metadata: { labels: {}, annotations: {} }, spec },
   };
 }

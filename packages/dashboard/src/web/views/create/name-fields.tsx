@@ -29,6 +29,7 @@ export function NameFields({
           <NamespaceChoice
             id={id}
             value={namespace}
+            hasSystem={false}
             onChange={(chosen) => change({ namespace: chosen ?? "default" })}
           />
         )}

@@ -1,5 +1,6 @@
 import { defaultRuntime, findRuntime } from "@spry/function/browser";
-import { Code, FileTitle, languageOf } from "../../ui/code.tsx";
+import { languageOf } from "../../state/code-language.ts";
+import { Code, FileTitle } from "../../ui/code.tsx";
 import { type FormProps } from "../form/form.ts";
 import { GitFields } from "../form/git-fields.tsx";
 import { RuntimeField } from "../form/runtime-field.tsx";

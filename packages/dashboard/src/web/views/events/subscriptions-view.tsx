@@ -26,6 +26,7 @@ export function SubscriptionsView() {
   const namespace = query.value.get("ns") ?? undefined;
   const live = useLive<Subscription>(subscriptions, { namespace });
   const [isSubscribing, setSubscribing] = useState(false);
+  const [edited, setEdited] = useState<Subscription>();
   const [shown, setShown] = useState<{ namespace: string; name: string }>();
   const namespaces = [...new Set(live.items.value.map(({ metadata }) => metadata.namespace ?? ""))];
   const states = useQueueStates(namespaces.slice(0, maxNamespaces));
@@ -84,7 +85,17 @@ export function SubscriptionsView() {
                 (state?.dead ?? "–")
               )}
             </td>
-            <td>
+            <td class="nowrap">
+              {may(namespace, "patch", "subscriptions", eventingGroup) && (
+                <button
+                  type="button"
+                  class="small"
+                  aria-label={`Edit Subscription ${name}`}
+                  onClick={() => setEdited(each)}
+                >
+                  Edit
+                </button>
+              )}{" "}
               {may(namespace, "delete", "subscriptions", eventingGroup) && (
                 <button
                   type="button"
@@ -102,6 +113,14 @@ export function SubscriptionsView() {
     >
       {isSubscribing && (
         <SubscribeDialog namespace={namespace} onClose={() => setSubscribing(false)} />
+      )}
+      {edited && (
+        <SubscribeDialog
+          key={edited.metadata.uid}
+          namespace={namespace}
+          subscription={edited}
+          onClose={() => setEdited(undefined)}
+        />
       )}
       {shown && <DeadLettersDialog {...shown} onClose={() => setShown(undefined)} />}
     </TableView>

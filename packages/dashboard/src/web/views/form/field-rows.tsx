@@ -1,4 +1,5 @@
 import { type ComponentChildren } from "preact";
+import { useRef } from "preact/hooks";
 import { Icon } from "../../ui/icon.tsx";
 
 /** Rows of fields, which the user adds and removes. */
@@ -31,8 +32,18 @@ export function FieldRows({
   error?: string | undefined;
   readOnly: boolean;
 }) {
+  const rows = useRef<HTMLFieldSetElement>(null);
+  const remove = (index: number) => {
+    onRemove(index);
+    // The focus goes to the next row, or to where one is added.
+    setTimeout(() => {
+      const buttons = [...(rows.current?.querySelectorAll<HTMLElement>("button.remove") ?? [])];
+      const add = rows.current?.querySelector<HTMLElement>("button.add");
+      (buttons[index] ?? buttons.at(-1) ?? add)?.focus();
+    });
+  };
   return (
-    <fieldset class="stack" disabled={readOnly}>
+    <fieldset class="stack" disabled={readOnly} ref={rows}>
       <legend>{title}</legend>
       {hint !== undefined && names.length === 0 && <p class="muted">{hint}</p>}
       <div class="rows">
@@ -41,9 +52,9 @@ export function FieldRows({
             {row(index)}
             <button
               type="button"
-              class="plain"
+              class="plain remove"
               aria-label={`Remove ${what} ${name || index + 1}`}
-              onClick={() => onRemove(index)}
+              onClick={() => remove(index)}
             >
               <Icon name="trash" />
             </button>
@@ -52,7 +63,7 @@ export function FieldRows({
       </div>
       {error !== undefined && <p class="error-text">{error}</p>}
       <div>
-        <button type="button" class="small" onClick={onAdd}>
+        <button type="button" class="small add" onClick={onAdd}>
           <Icon name="plus" />
           {add.charAt(0).toUpperCase() + add.slice(1)}
         </button>

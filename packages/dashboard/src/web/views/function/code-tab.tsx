@@ -6,7 +6,8 @@ import { draftOf, edit } from "../../state/drafts.ts";
 import { problemOf } from "../../state/function-state.ts";
 import { placeIn } from "../../state/place-in-code.ts";
 import { may } from "../../state/rights.ts";
-import { Code, FileTitle, languageOf } from "../../ui/code.tsx";
+import { languageOf } from "../../state/code-language.ts";
+import { Code, FileTitle } from "../../ui/code.tsx";
 import { UnfinishedYaml } from "./unfinished-yaml.tsx";
 import { type TabProps } from "./tab-props.ts";
 

@@ -6,12 +6,14 @@ import { useLive } from "../../api/live.ts";
 import { paths } from "../../router.ts";
 import { draftOf } from "../../state/drafts.ts";
 import { stateOf } from "../../state/function-state.ts";
+import { isRead } from "../../state/typed.ts";
 import { urlOf } from "../../state/info.ts";
 import { CopyButton, Empty, Problem, State } from "../../ui/basics.tsx";
 import { Boundary } from "../../ui/boundary.tsx";
 import { Frame } from "../../ui/frame.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { later } from "../../ui/later.tsx";
+import { DraftsElsewhere } from "./drafts-elsewhere.tsx";
 import { DraftsOfDeleted } from "./drafts-of-deleted.tsx";
 import { Chain } from "./chain.tsx";
 import { CodeTab } from "./code-tab.tsx";
@@ -24,6 +26,7 @@ import { EventsTab } from "./events-tab.tsx";
 import { SaveBar } from "./save-bar.tsx";
 import { type TabProps } from "./tab-props.ts";
 
+const Related = later(async () => (await import("./related.tsx")).Related);
 const TryTab = later(async () => (await import("./try-tab.tsx")).TryTab);
 const HistoryTab = later(async () => (await import("./history-tab.tsx")).HistoryTab);
 const YamlTab = later(async () => (await import("./yaml-tab.tsx")).YamlTab);
@@ -87,10 +90,11 @@ export function FunctionView({
     </>
   );
   const chosen = tabs.find(({ id }) => id === tab) ?? tabs[0];
-  if (!fn || !chosen) {
+  // What was typed before must be there before anything more is typed.
+  if (!fn || !chosen || !isRead.value) {
     return (
       <Frame title={name} crumbs={crumbs}>
-        {isReady.value ? (
+        {isReady.value && isRead.value && !fn ? (
           <div class="stack loose">
             <Missing namespace={namespace} name={name} />
             <DraftsOfDeleted namespace={namespace} name={name} />
@@ -109,6 +113,7 @@ export function FunctionView({
           <Head fn={fn} />
           <Chain fn={fn} pods={instances} podsProblem={podsProblem} />
           <ConditionProblem fn={fn} />
+          <Related fn={fn} />
         </Boundary>
         <nav class="tabs" aria-label="Views of the Function" ref={bar}>
           {tabs.map(({ id, title }) => (
@@ -122,6 +127,7 @@ export function FunctionView({
           ))}
         </nav>
         <DraftsOfDeleted namespace={namespace} name={name} fn={fn} />
+        <DraftsElsewhere fn={fn} />
         <Boundary key={chosen.id} name={`The tab ${chosen.title}`}>
           <Tab fn={fn} pods={instances} podsProblem={podsProblem} />
         </Boundary>

@@ -69,7 +69,9 @@ export function ResponsePanel({
           <div class="stack">
             {answer.status >= 500 && (
               <p>
-                <a href={found}>See what the Function wrote</a>
+                <a href={`${logs}?${during(answer)}`}>
+                  See what the Function wrote during this request
+                </a>
               </p>
             )}
             <Body name={name} answer={answer} />
@@ -167,6 +169,16 @@ function Summary({ answer }: { answer: CallAnswer }) {
       )}
     </span>
   );
+}
+
+/** Clocks differ a little, and what is written last arrives last. */
+const aroundMs = 1_000;
+
+/** The time of a request, for the address of the logs. */
+function during({ sentAt, totalMs = 0 }: CallAnswer): string {
+  const [from, to] = [sentAt - aroundMs, sentAt + totalMs + aroundMs];
+  const text = (time: number) => new Date(time).toISOString();
+  return `from=${text(from)}&to=${text(to)}`;
 }
 
 export const toneOf = (status: number) => (status < 400 ? "good" : status < 500 ? "warn" : "bad");

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Function, validateFunction } from "@spry/function/browser";
 import { messageOf } from "@spry/kube/browser";
 import { desiredOf, isChanged } from "../../state/changes.ts";
@@ -11,14 +11,18 @@ import {
   type Draft,
   draftOf,
   edit,
+  draftName,
   rebase,
   save,
-  unstored,
 } from "../../state/drafts.ts";
+import { unfinished, unstored } from "../../state/typed.ts";
 import { may } from "../../state/rights.ts";
+import { type WrongCode, wrongCodeIn } from "../../state/wrong-code.ts";
 import { Dialog, Problem } from "../../ui/basics.tsx";
+import { useFocusOnLeave } from "../../ui/keep-focus.ts";
 import { later } from "../../ui/later.tsx";
 import { toast } from "../../ui/toasts.tsx";
+import { WrongCodeDialog } from "../../ui/wrong-code-dialog.tsx";
 
 const ClashDialog = later(async () => (await import("./clash-dialog.tsx")).ClashDialog);
 const YamlDiff = later(async () => (await import("./yaml-diff.tsx")).YamlDiff);
@@ -33,6 +37,7 @@ export function SaveBar({ fn }: { fn: Function }) {
   const [isBusy, setBusy] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   const [failure, setFailure] = useState("");
+  const [wrong, setWrong] = useState<WrongCode>();
   const [clash, setClash] = useState<Clashing>();
   const [isReviewing, setReviewing] = useState(false);
   // The draft is shown until the watch has brought what was saved: the code before it would look like a loss.
@@ -60,12 +65,22 @@ export function SaveBar({ fn }: { fn: Function }) {
     return () => removeEventListener("keydown", onKey);
   }, []);
   const { value } = draft;
+  // Of a large source it takes milliseconds: once for each key.
+  const spec = value?.edited.spec;
+  const problems = useMemo(
+    () => (spec ? validateFunction({ metadata: { namespace, name }, spec }) : []),
+    [spec, namespace, name],
+  );
+  useFocusOnLeave(value !== undefined && saved === undefined);
   if (!value || saved !== undefined || !may(namespace, "patch", "functions")) return null;
-  const problems = validateFunction({ ...fn, spec: value.edited.spec });
-  const apply = async (value: Draft) => {
+  const apply = async (value: Draft, isSure = false) => {
     setBusy(true);
     setFailure("");
     try {
+      const found = isSure
+        ? undefined
+        : await wrongCodeIn(value.edited.spec, value.base.spec).catch(() => undefined);
+      if (found) return setWrong(found);
       const saved = await save({ namespace, name }, value);
       if ("clashes" in saved) return setClash(saved);
       setClash(undefined);
@@ -100,6 +115,14 @@ export function SaveBar({ fn }: { fn: Function }) {
             .join("\n")}
         />
       )}
+      {wrong && (
+        <WrongCodeDialog
+          wrong={wrong}
+          verb="Apply"
+          onAction={() => apply(value, true)}
+          onClose={() => setWrong(undefined)}
+        />
+      )}
       {clash && (
         <ClashDialog
           draft={value}
@@ -109,7 +132,7 @@ export function SaveBar({ fn }: { fn: Function }) {
             setClash(undefined);
             rebase(clash.theirs, edited);
             const { value: next } = draftOf(fn);
-            if (next) void apply(next);
+            if (next) void apply(next, true);
           }}
         />
       )}
@@ -141,15 +164,15 @@ export function SaveBar({ fn }: { fn: Function }) {
           />
         </Dialog>
       )}
-      <div class="savebar">
+      <div class="savebar" aria-busy={unfinished.value.has(draftName(fn))}>
         <span class="grow">
           <strong>Changes not applied.</strong>{" "}
           <span class="muted not-phone">
             {isOutdated
               ? "Another user has changed this Function meanwhile: Apply keeps both changes, and shows what both have changed."
-              : unstored.value.has(fn.metadata.uid ?? "")
+              : unstored.value.has(draftName(fn))
                 ? "This browser has no room to store them: they are lost when this tab is closed."
-                : "They stay in this tab."}
+                : "They stay in this browser."}
           </span>
         </span>
         <button type="button" onClick={goBack} disabled={isBusy}>
