@@ -22,6 +22,10 @@ class LoadError(Exception):
     """The user's code cannot be used. Its `__cause__`, if any, is what the code raised."""
 
 
+class NoHandler(LoadError):
+    """Nothing of the module is one."""
+
+
 class Handler:
     """`call` takes what `kind` says: up to `arguments` of event and context, nothing, or an application's protocol."""
 
@@ -61,7 +65,13 @@ def load_handler(settings: Settings, listening: int = -1, tell_debugger_port=Non
     from .recognise_handler import recognise_handler
 
     try:
-        return recognise_handler(module, settings, started)
+        try:
+            return recognise_handler(module, settings, started)
+        except NoHandler:
+            started = _started_as_main(module, settings, listening)
+            if started is None:
+                raise
+            return recognise_handler(started.module, settings, started)
     except LoadError as error:
         raise LoadError(f"loading {_file_of(module)}: {error}") from error.__cause__
     except Exception as error:  # what the code that makes the handler raised, as func's new()
@@ -92,6 +102,20 @@ def _import_module(settings: Settings, listening: int):
             problem += taken_port(error, settings.port)
             raise LoadError(f"loading {name.replace('.', '/')}.py: {problem}") from error
     raise LoadError(f"loading {settings.module}.py: no such file in {settings.directory}")
+
+
+def _started_as_main(module, settings: Settings, listening: int):
+    from .main_program import asks_for_main, run_as_main
+    from .started_servers import ServerRefused
+
+    if not asks_for_main(module):
+        return None
+    try:
+        return run_as_main(module, settings.directory, listening)
+    except ServerRefused as refused:
+        raise LoadError(str(refused)) from None
+    except BaseException as error:  # noqa: BLE001
+        raise LoadError(f"it defines no handler, and as the main program it ends with {_describe(error)}") from error
 
 
 def _names(settings: Settings) -> list[str]:

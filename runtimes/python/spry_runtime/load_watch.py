@@ -21,10 +21,11 @@ _LISTENING = "0A"
 class LoadWatch:
     """Looks at the main thread by a timer's signal, without a thread of its own. The socket of `own` is the runtime's."""
 
-    def __init__(self, name: str, directory: str, own: int) -> None:
+    def __init__(self, name: str, directory: str, own: int, as_main: bool = False) -> None:
         self._name = name
         self._directory = directory
         self._own = own
+        self._as_main = as_main
         self._looks = self._waits = 0
         self._used = 0.0
 
@@ -45,7 +46,10 @@ class LoadWatch:
         if self._waits == _LOOKS:
             raise ServerRefused(f"it serves port {port} by itself while it is loaded, {self._place(frame)}, which Spry does not call: {INSTEAD}")
         if self._looks == _SAID_AFTER:
-            log(f"loading {self._name} has taken {_SAID_AFTER * _EVERY_SECONDS:g} s so far, {self._place(frame)}")
+            taken = f"has taken {_SAID_AFTER * _EVERY_SECONDS:g} s so far, {self._place(frame)}"
+            if self._as_main:
+                raise ServerRefused(f"it defines no handler, and as the main program it {taken}, without a server: {INSTEAD}")
+            log(f"loading {self._name} {taken}")
 
     def _place(self, frame) -> str:
         while frame is not None and not frame.f_code.co_filename.startswith(self._directory):

@@ -20,7 +20,7 @@ def event_handler(handle):
     def call(request: Request):
         return handle(Event(request), Context())
 
-    return call, _reply
+    return call, parts_reply
 
 
 def body_handler(handle):
@@ -47,7 +47,7 @@ class Context:
         self.hostname = os.environ.get("HOSTNAME", "localhost")
 
 
-def _reply(value) -> Reply:
+def parts_reply(value) -> Reply:
     """A dict is status, body and headers; without any of them, and of any other kind, it is what Flask makes of it."""
     if not isinstance(value, dict) or value and not _PARTS & value.keys():
         return reply_to(value, True)

@@ -6,21 +6,20 @@ import os
 import sys
 
 from . import named_handler
-from .application import LAMBDA, application_protocol, only_application, protocol_of
-from .callables import argument_count, code_of, is_asynchronous, is_coroutine, names_in, parameters, required_count, takes_any_number
+from .application import LAMBDA, protocol_of
+from .callables import argument_count, code_of, is_asynchronous, is_coroutine, names_in, parameters, takes_any_number
 from .foreign import refuse_foreign, refuse_foreign_main
-from .handler import ASGI, EVENT, REQUEST, Handler, LoadError
+from .handler import ASGI, EVENT, REQUEST, WSGI, Handler, LoadError, NoHandler
 from .lifecycle import find_hook, in_turn
+from .module_applications import APPLICATIONS, application_in, made_application, starts_application
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .settings import Settings
     from .started_servers import ServerStarted
 
-_APPLICATIONS = ("app", "application", "server")
-_FACTORIES = ("create_app", "make_app", "create_application", "get_app", "get_application", "build_app", "app_factory")
-_RUNNERS = frozenset(("run", "run_app", "serve", "run_forever"))
-"""What a program calls that starts a server of its own."""
+_OF_OPENWHISK = (("args",), ("params",), ("dict",))
+"""What actions of OpenWhisk call their only parameter."""
 
 
 def recognise_handler(module, settings: Settings, started: ServerStarted | None = None) -> Handler:
@@ -32,7 +31,7 @@ def recognise_handler(module, settings: Settings, started: ServerStarted | None 
     if handler is None:
         handler = _of_server(started, settings) if started else _recognise_shape(module, settings)
     if handler is None:
-        raise LoadError(
+        raise NoHandler(
             f"it defines neither a function main(event, context) nor an app, and {named_handler.functions_of(module)}: "
             "name the function that handles requests with HANDLER_FUNC_NAME"
         )
@@ -73,47 +72,15 @@ def _is_kyma_beside(main, lambda_handler) -> bool:
 
 def _recognise_main(module, settings: Settings) -> Handler | None:
     main = getattr(module, "main", None)
-    if not callable(main) or _starts_application(main, module, settings):
+    if not callable(main) or starts_application(main, module, settings.new_api):
         return None
-    refuse_foreign_main(main)
+    refuse_foreign_main(main, module)
+    names = parameters(main)
+    if names == ("context",) and "parliament" in sys.modules:
+        return Handler(sys.modules["parliament"].server.create(module), WSGI, asynchronous=False)
+    if names in _OF_OPENWHISK and not takes_any_number(main):
+        return _openwhisk(main)
     return _recognise(main, settings)
-
-
-def _starts_application(main, module, settings: Settings) -> bool:
-    """`def main(): app.run()` next to an application is for the command line. Since python314 Kyma's own `main` has no parameters."""
-    if required_count(main) or takes_any_number(main) or code_of(main)[1]:
-        return False
-    if settings.new_api and not names_in(main) & _RUNNERS:
-        return False
-    return _application(module) is not None or next(_factories(module), None) is not None
-
-
-def _application(module):
-    """What the module calls `app`, `application` or `server`, or the only application that it has by another name; and its protocol."""
-    for name in _APPLICATIONS:
-        found = getattr(module, name, None)
-        if callable(found):
-            protocol = application_protocol(found, name)
-            if protocol is not None:
-                return found, protocol
-    return only_application(module)
-
-
-def _made_application(module):
-    """What a function makes that is called as such functions are."""
-    for name, factory in _factories(module):
-        made = factory()
-        protocol = application_protocol(made, f"what {name}() returns")
-        if protocol is not None:
-            return made, protocol
-    return None
-
-
-def _factories(module):
-    for name in _FACTORIES:
-        factory = getattr(module, name, None)
-        if callable(factory) and not required_count(factory) and not is_coroutine(factory):
-            yield name, factory
 
 
 def _recognise_shape(module, settings: Settings) -> Handler | None:
@@ -121,18 +88,18 @@ def _recognise_shape(module, settings: Settings) -> Handler | None:
     from .parameter_order import takes_event_first
 
     handler = getattr(module, "handler", None)
-    application = _application(module)
+    application = application_in(module)
     if application is not None:
         # An adapter such as Mangum's, which may change the paths that its application gets.
         if callable(handler) and takes_event_first(parameters(handler)):
             return _lambda(handler, settings)
         return _of_protocol(*application, settings)
     refuse_foreign(module)
-    for name in _APPLICATIONS[:2]:
+    for name in APPLICATIONS[:2]:
         found = getattr(module, name, None)
         if hasattr(found, "__code__"):
             return _recognise(found, settings)
-    made = _made_application(module)
+    made = made_application(module)
     if made is not None:
         return _of_protocol(*made, settings)
     if callable(getattr(module, "new", None)):
@@ -160,6 +127,10 @@ def _of_server(started: ServerStarted, settings: Settings) -> Handler:
 
 def _of_protocol(application, protocol: str, settings: Settings) -> Handler:
     if protocol is LAMBDA:
+        from .chalice_app import is_chalice, with_routes
+
+        if is_chalice(application):
+            application = with_routes(application)
         return _lambda(application, settings)
     return Handler(application, protocol, asynchronous=protocol is ASGI)
 
@@ -182,6 +153,12 @@ def _openfaas(handle) -> Handler:
 
         call = in_context(call, is_coroutine(handle)) or call
     return _answering(call, to_reply, handle)
+
+
+def _openwhisk(main) -> Handler:
+    from .openwhisk_handler import action_handler
+
+    return _taking_request(action_handler(main))
 
 
 def _nuclio(found, module, settings: Settings) -> Handler:

@@ -83,6 +83,44 @@ const refused: [name: string, files: Record<string, string>, message: string][] 
     "it is part of Cloudflare's Workers",
   ],
   [
+    "Modal's App",
+    {
+      "modal/__init__.py": "class App:\n    def function(self): return lambda function: function",
+      "app.py": "import modal\napp = modal.App()\n@app.function()\ndef square(x): return x * x",
+    },
+    "loading app.py: app is an App of Modal",
+  ],
+  [
+    "Beam's endpoint",
+    {
+      "beam/__init__.py":
+        "class Endpoint:\n    def __init__(self, function): pass\n    def __call__(self, **inputs): pass\nendpoint = Endpoint",
+      "app.py": "from beam import endpoint\n@endpoint\ndef handler(**inputs): return {}",
+    },
+    "loading app.py: handler is an Endpoint of Beam",
+  ],
+  [
+    "Modal's without its package",
+    { "app.py": "import modal\napp = modal.App('a')" },
+    "it is part of Modal",
+  ],
+  [
+    "a page of Streamlit",
+    {
+      "streamlit.py": "def title(text): pass",
+      "app.py": "import streamlit as st\nst.title('Hello')",
+    },
+    "the program is a page of Streamlit",
+  ],
+  [
+    "a job of Cloud Run",
+    {
+      "main.py":
+        "import os\nTASK = os.getenv('CLOUD_RUN_TASK_INDEX', 0)\ndef main(sleep_ms=0, fail_rate=0): print(TASK)\nif __name__ == '__main__': main()",
+    },
+    "the program is a job of Cloud Run",
+  ],
+  [
     "the Fn Project's function",
     { "fdk.py": "", "func.py": "import fdk\ndef handler(ctx, data=None): pass" },
     "handler(ctx, data) is a function of the Fn Project",
