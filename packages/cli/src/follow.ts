@@ -12,6 +12,7 @@ import { followBuildOutput } from "./build-output.ts";
 import { isConnectionLost } from "./connection-lost.ts";
 import { failureIn } from "./load-failure.ts";
 import { type Progress } from "./progress.ts";
+import { missingSource } from "./missing-source.ts";
 import { isToBeRetried } from "./retry-build.ts";
 import { memoryProblem } from "./short-reason.ts";
 import { inNamespace } from "./shown-namespace.ts";
@@ -131,7 +132,7 @@ async function newestVersion(client: KubeClient, fn: Function): Promise<number |
 
 /** What a user reads of a failure: the place in the code first, then what still works, and where to look further. */
 export function failureOf(
-  { metadata: { name = "", namespace = "" }, status }: Function,
+  { metadata: { name = "", namespace = "" }, spec, status }: Function,
   { type, reason, message }: Pick<FunctionCondition, "type" | "reason" | "message">,
   version?: number,
 ): UserError {
@@ -154,9 +155,10 @@ export function failureOf(
   const [, words] = /^[^]*?\bexit code \d+\): ([^]+)$/.exec(message) ?? [];
   if (type !== "Running" || words === undefined) {
     const [first = "", ...rest] = (message || reason).split("\n");
+    const creation = missingSource(message, { spec, namespace });
     return new UserError(
       [`${name} failed: ${first}${still}`, ...rest].join("\n"),
-      looks.join("; "),
+      [...creation, ...looks].join("; "),
     );
   }
   const { summary, details, wayOut } = failureIn(words);
@@ -167,10 +169,15 @@ export function failureOf(
   );
 }
 
-/** A build that failed because of the infrastructure is run again by itself: worth waiting for. */
+/** A build that failed because of the infrastructure is run again by itself: worth waiting for, unless a person has to install what it lacks. */
 function isRetried(type: string, { status }: Function): boolean {
-  return type === "BuildReady" && status?.build?.retryAfter !== undefined;
+  if (type !== "BuildReady" || status?.build?.retryAfter === undefined) return false;
+  const { message = "" } = status.conditions?.find((each) => each.type === type) ?? {};
+  return !lacksInterpreter.test(message);
 }
+
+/** As the machine room's `MissingInterpreterError` says it. */
+const lacksInterpreter = /(?:^|: )(?:Python|Node\.js) [\d.]+ is not on this machine\b/;
 
 function conditionsOf(object: Function | undefined) {
   const conditions = object?.status?.conditions ?? [];

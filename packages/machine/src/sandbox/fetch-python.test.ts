@@ -1,5 +1,8 @@
 /** With the real `go`, and a registry of Go modules in a directory (`GOPROXY=file://`). */
 import { spawnSync } from "node:child_process";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { type AddressInfo } from "node:net";
 import {
   existsSync,
   mkdirSync,
@@ -90,6 +93,59 @@ function filesOf(below: string, entries: Entry[]): Record<string, string> {
 
 const placeOf = ({ HOME = "" }: Record<string, string>) => path.join(HOME, ".cache/spry");
 
+const registryOfNone = () => ({
+  PATH: process.env["PATH"] ?? "",
+  HOME: path.join(temporaryDirectory(), "home"),
+  GOSUMDB: "off",
+});
+
+/** Takes each connection, and answers what `answerOf` knows by the last part of its path, and nothing else, ever. */
+async function silentServer(answerOf: (name: string) => string | undefined = () => undefined) {
+  const server = createServer((request, response) => {
+    const answer = answerOf(path.posix.basename(request.url ?? ""));
+    if (answer !== undefined) response.end(answer);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+describe("Node.js from npm's registry", () => {
+  test.each([
+    {
+      what: "never answers",
+      answer: undefined,
+      waits: 2_000,
+      says: /its registry has not answered within 2 s/,
+    },
+    { what: "has no such version", answer: "{}", waits: 60_000, says: /npm error/ },
+  ])("one that $what is a missing interpreter at once", async ({ answer, waits, says }) => {
+    await using registry = await silentServer(() => answer);
+    const dir = temporaryDirectory();
+    const npmConfig = path.join(dir, "npmrc");
+    writeFileSync(npmConfig, `registry=${registry.url}\ncache=${path.join(dir, "cache")}\n`);
+    const npmCli = path.join(
+      path.dirname(createRequire(import.meta.url).resolve("npm/package.json")),
+      "bin/npm-cli.js",
+    );
+    vi.stubEnv("npm_config_userconfig", path.join(dir, "none"));
+    vi.stubEnv("npm_config_registry", registry.url);
+    const options = { dataDir: dir, log: silentLogger, npmCli, npmConfig, answerTimeoutMs: waits };
+    const failure = await new Interpreters(options).ensure("node@22", () => {}).catch(String);
+    vi.unstubAllEnvs();
+    expect(failure).toMatch(
+      /^MissingInterpreterError: Node\.js 22 is not on this machine, and installing it with npm failed: /,
+    );
+    expect(failure).toMatch(says);
+  });
+});
+
 describe.skipIf(why !== "")(`Python from the registry of Go modules${why}`, () => {
   test("the newest release of the version is unpacked, with pip, and nothing else is left", async () => {
     const env = registry([
@@ -165,6 +221,32 @@ describe.skipIf(why !== "")(`Python from the registry of Go modules${why}`, () =
     const env = { ...registry([]), GOPROXY: "file:///nowhere" };
     expect(await fetchPython("3.14", () => {}, env)).toMatch(
       /^fetching it with .*go failed: .*nowhere/s,
+    );
+    expect(readdirSync(placeOf(env))).toEqual([]);
+  });
+
+  test("a registry that never answers is waited for as long as a person waits", async () => {
+    await using registry = await silentServer();
+    const env = { ...registryOfNone(), GOPROXY: registry.url };
+    const limits = { answerMs: 300, gapMs: 300, totalMs: 60_000 };
+    expect(await fetchPython("3.14", () => {}, env, limits)).toMatch(
+      /^fetching it with .*go failed: the registry of Go modules has sent nothing for 0\.3 s$/,
+    );
+    expect(readdirSync(placeOf(env))).toEqual([]);
+  });
+
+  test("one that answers, and stops in the middle of the download, is given up, too", async () => {
+    const tag = "v0.0.0-3.14.1-20260101-1";
+    const answers: Record<string, string> = {
+      list: `${tag}\n`,
+      [`${tag}.info`]: JSON.stringify({ Version: tag }),
+      [`${tag}.mod`]: `module ${module}\n`,
+    };
+    await using registry = await silentServer((name) => answers[name]);
+    const env = { ...registryOfNone(), GOPROXY: registry.url };
+    const limits = { answerMs: 60_000, gapMs: 2_000, totalMs: 60_000 };
+    expect(await fetchPython("3.14", () => {}, env, limits)).toMatch(
+      /: the registry of Go modules has sent nothing for 2 s$/,
     );
     expect(readdirSync(placeOf(env))).toEqual([]);
   });

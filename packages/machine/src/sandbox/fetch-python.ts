@@ -16,7 +16,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const module = "github.com/kluctl/go-embed-python";
 /** Registries list some releases only; these they have, too. */
 const known = ["v0.0.0-3.12.3-20240415-1"];
-const timeoutMs = 300_000;
+/** A person waits. A registry that is there answers within moments, and what it sends arrives without long gaps. */
+const patience = { answerMs: 15_000, gapMs: 20_000, totalMs: 300_000 };
 const staleMs = 3_600_000;
 /** By the names that Go has for them. */
 const systems: Readonly<Record<string, string>> = { linux: "linux", darwin: "darwin" };
@@ -30,6 +31,7 @@ export async function fetchPython(
   version: string,
   progress: (message: string) => void,
   env: Environment = process.env,
+  limits: typeof patience = patience,
 ): Promise<string | undefined> {
   const [system, processor] = [systems[process.platform], processors[process.arch]];
   if (!system || !processor) return `no download exists for ${process.platform} ${process.arch}`;
@@ -38,18 +40,24 @@ export async function fetchPython(
   const place = fetchedPythons(env);
   // Next to that place, not in it: an incomplete installation must not be found.
   const scratch = `${place}.partial-${randomBytes(4).toString("hex")}`;
-  const go = (...args: string[]) => run(program, args, scratch, env);
+  const go = (args: string[], signal: AbortSignal) => run(program, args, { scratch, env, signal });
   try {
     await removeStale(place);
     await mkdir(scratch, { recursive: true });
-    const found = newestOf(version, [await go("list", "-m", "-versions", module), ...known]);
+    const answer = AbortSignal.timeout(limits.answerMs);
+    const list = await go(["list", "-m", "-versions", module], answer).catch((error: unknown) => {
+      throw answer.aborted ? new Error(silence(limits.answerMs), { cause: error }) : error;
+    });
+    const found = newestOf(version, [list, ...known]);
     if (!found) return "the registry of Go modules does not carry it";
     const target = path.join(place, `python-${found.python}`);
     // Another platform's, of just now; or one that does not run here, which it would not the next time, either.
     if (existsSync(target)) return undefined;
     progress(`Fetching Python ${found.python} (Go module ${module} ${found.tag})`);
-    const told = await go("mod", "download", "-json", `${module}@${found.tag}`);
-    const { Dir: source } = JSON.parse(told) as { Dir: string };
+    const downloaded = await whileItGrows(scratch, limits, (signal) =>
+      go(["mod", "download", "-json", `${module}@${found.tag}`], signal),
+    );
+    const { Dir: source } = JSON.parse(downloaded) as { Dir: string };
     const made = path.join(scratch, "made");
     await unpackEmbedded(path.join(source, `python/internal/data/${system}-${processor}`), made);
     const packages = path.join(made, `lib/python${version}/site-packages`);
@@ -77,11 +85,52 @@ function goProgram(env: Environment): string | undefined {
   return dirs.map((dir) => path.join(dir, "go")).find((file) => existsSync(file));
 }
 
+const silence = (ms: number): string =>
+  `the registry of Go modules has sent nothing for ${ms / 1000} s`;
+
+/** Ends the work when no byte has arrived in `dir` for too long: `go` itself waits for ever. */
+async function whileItGrows<T>(
+  dir: string,
+  { gapMs, totalMs }: typeof patience,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const stop = new AbortController();
+  const total = AbortSignal.timeout(totalMs);
+  let [size, since] = [-1, performance.now()];
+  const look = async () => {
+    const now = await sizeOf(dir);
+    if (now !== size) [size, since] = [now, performance.now()];
+    else if (performance.now() - since > gapMs) stop.abort();
+  };
+  const looks = setInterval(() => void look(), gapMs / 20);
+  try {
+    return await work(AbortSignal.any([stop.signal, total]));
+  } catch (error) {
+    if (stop.signal.aborted) throw new Error(silence(gapMs), { cause: error });
+    if (!total.aborted) throw error;
+    throw new Error(`the download exceeded ${totalMs / 1000} s`, { cause: error });
+  } finally {
+    clearInterval(looks);
+  }
+}
+
+/** What is removed meanwhile has no size. */
+async function sizeOf(dir: string): Promise<number> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile());
+  const sizes = files.map((file) =>
+    stat(path.join(file.parentPath, file.name)).then(
+      ({ size }) => size,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
 async function run(
   program: string,
   args: string[],
-  cwd: string,
-  env: Environment,
+  { scratch: cwd, env, signal }: { scratch: string; env: Environment; signal: AbortSignal },
 ): Promise<string> {
   const { stdout } = await promisify(execFile)(program, args, {
     cwd,
@@ -96,7 +145,7 @@ async function run(
       GO111MODULE: "on",
       GOWORK: "off",
     },
-    timeout: timeoutMs,
+    signal,
     killSignal: "SIGKILL",
     maxBuffer: 1024 * 1024,
   });

@@ -1,13 +1,13 @@
-import { execFile } from "node:child_process";
+import { execFile, type ExecFileException } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { type Logger } from "@spry/kube";
+import { type Logger, messageOf } from "@spry/kube";
 import { fetchPython } from "./fetch-python.ts";
 import { interpreterFiles, settingsFiles } from "./interpreter-files.ts";
 import { findPython } from "./python-installations.ts";
-import { linkPython } from "./python-interpreter.ts";
+import { linkPython, MissingInterpreterError } from "./python-interpreter.ts";
 
 /** The image label that names the interpreters, the program's first: `node@24`, `node@24,python@3.12`. */
 export const interpreterLabel = "io.spry.interpreter";
@@ -17,7 +17,10 @@ export function interpretersIn(label: string | undefined): string[] {
   return (label ?? "").split(",").flatMap((name) => name.trim() || []);
 }
 
+const installation = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
 const installTimeoutMs = 300_000;
+/** A person waits, and a registry that can be reached answers this within moments. */
+const answerTimeoutMs = 15_000;
 
 export interface InterpretersOptions {
   dataDir: string;
@@ -27,6 +30,8 @@ export interface InterpretersOptions {
   npmConfig?: string | undefined;
   /** The same for pip. */
   pipConfig?: string | undefined;
+  /** How long npm's registry may take to answer at all. */
+  answerTimeoutMs?: number;
   log: Logger;
 }
 
@@ -139,34 +144,42 @@ export class Interpreters {
     const system = process.platform === "win32" ? "win" : process.platform;
     const name = `node-${system}-${process.arch}`;
     if (!npmCli)
-      throw new Error(
+      throw new MissingInterpreterError(
         `Node.js ${major} is not on this machine, and npm, which would install it, was not found`,
       );
     progress(`Installing Node.js ${major} (npm package ${name}@${major})`);
     log.info({ package: `${name}@${major}` }, "installing interpreter");
-    const args = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
-    const { npmConfig } = this.#options;
-    if (npmConfig) args.push("--globalconfig", npmConfig);
-    await new Promise<void>((resolve, reject) => {
-      execFile(
-        process.execPath,
-        [npmCli, ...args, "--prefix", dir, `${name}@${major}`],
-        { cwd: dir, timeout: installTimeoutMs, maxBuffer: 1024 * 1024 },
-        (error, _stdout, stderr) => {
-          if (!error) return resolve();
-          const lines = stderr.trim().split("\n").slice(-5).join("\n");
-          reject(
-            new Error(
-              `installing Node.js ${major} with npm: ${lines || error.message}; ` +
-                `check that the npm registry can be reached, then it is tried again`,
-            ),
-          );
-        },
-      );
-    });
+    // By itself npm tries for minutes: whether its registry answers is asked first.
+    const answerMs = this.#options.answerTimeoutMs ?? answerTimeoutMs;
+    await this.#npm(["view", `${name}@${major}`, "version", "--fetch-retries=0"], dir, answerMs)
+      .then(() => this.#npm([...installation, "--prefix", dir, `${name}@${major}`], dir))
+      .catch((error: unknown) => {
+        throw new MissingInterpreterError(
+          `Node.js ${major} is not on this machine, and installing it with npm failed: ${messageOf(error)}; ` +
+            "check that the npm registry can be reached, or choose a runtime whose version is here; it is tried again",
+        );
+      });
     const target = path.join("..", "node_modules", name, "bin", "node");
     await readdir(path.join(dir, "node_modules", name, "bin"));
     await symlink(target, path.join(dir, "bin", "node"));
+  }
+
+  /** Rejects with the last lines that npm has written. */
+  #npm(args: string[], cwd: string, timeout = installTimeoutMs): Promise<void> {
+    const { npmCli = "", npmConfig } = this.#options;
+    const settings = npmConfig ? ["--globalconfig", npmConfig] : [];
+    const options = { cwd, timeout, maxBuffer: 1024 * 1024 };
+    return new Promise((resolve, reject) => {
+      const done = (error: ExecFileException | null, _stdout: string, stderr: string) => {
+        if (!error) return resolve();
+        const lines = stderr.trim().split("\n").slice(-5).join("\n");
+        const silence = error.killed
+          ? `its registry has not answered within ${timeout / 1000} s`
+          : "";
+        reject(new Error(silence || lines || error.message));
+      };
+      execFile(process.execPath, [npmCli, ...args, ...settings], options, done);
+    });
   }
 
   /** npm with this machine's settings as its global ones: the Pod's environment knows nothing of them. */
