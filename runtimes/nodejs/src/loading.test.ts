@@ -360,6 +360,25 @@ export const main = (event: Event, context: Context): string => hello;`,
     expect(stderr).toMatch(says);
   });
 
+  test.each([
+    ["0", "process.exit(0);", "with code 0"],
+    ["none", "process.exit();", "with code 0"],
+    ["another", "process.exit(3);", "with code 3"],
+    ["the one that was set", "process.exitCode = 4; process.exit();", "with code 4"],
+    ["0 after a wait", "await 1; process.exit(0); export {};", "with code 0"],
+  ])(
+    "an exit with the code %s while it is loaded is a failure that is said",
+    async (_, text, says) => {
+      const { code, stderr } = await failToStart({ "handler.mjs": `// First.\n${text}\n` });
+      expect(code).toBeGreaterThan(0);
+      expect(stderr).toMatch(
+        new RegExp(
+          `^loading the Function: the process ended ${says} while it was loaded, by process\\.exit\n\\s+at [^\n]*handler\\.mjs:2`,
+        ),
+      );
+    },
+  );
+
   test("or says which setting is wrong", async () => {
     const { code, stderr } = await failToStart(hello, { FUNC_TIMEOUT: "soon" });
     expect(code).toBe(1);

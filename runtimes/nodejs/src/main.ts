@@ -64,10 +64,12 @@ async function main(): Promise<void> {
   const publisher = prepare(directory, settings);
   const handler = isProgram
     ? await programHandler(settings)
-    : await loadHandler(directory, settings, publisher).catch((error: unknown) => {
-        if (error instanceof MainProgramError) return beMain(error, directory, settings);
-        throw error;
-      });
+    : await reportExit(() => loadHandler(directory, settings, publisher)).catch(
+        (error: unknown) => {
+          if (error instanceof MainProgramError) return beMain(error, directory, settings);
+          throw error;
+        },
+      );
   if (!handler) return;
   Error.stackTraceLimit = 10;
   await runStart(handler);
@@ -219,6 +221,19 @@ function watchSoon(server: FunctionServer, settings: Settings): void {
 async function watch({ timeoutSeconds }: Settings): Promise<void> {
   const { watchEventLoop } = await import("./watchdog.ts");
   watchEventLoop(Math.min(Math.max(timeoutSeconds, 2), 30) * 1000, requestsUnderWay);
+}
+
+/** An exit in the middle of loading, with 0 above all, would be a start that failed without a word. */
+function reportExit<T>(load: () => Promise<T>): Promise<T> {
+  const exit = process.exit.bind(process);
+  process.exit = (given) => {
+    const code = Number(given ?? process.exitCode ?? 0);
+    const what = `the process ended with code ${code} while it was loaded, by process.exit`;
+    const call = new Error(what);
+    process.stderr.write(`loading the Function: ${describeError(call).replace("Error: ", "")}\n`);
+    return exit(code || 1);
+  };
+  return load().finally(() => (process.exit = exit));
 }
 
 /** An exit ends every request under way with it: the log names the call that caused it. */

@@ -280,4 +280,27 @@ describe("Pods that do not start", () => {
     await platform.apply("hello", source("one"));
     await platform.condition("hello", "Running", "DeploymentUpdated");
   });
+
+  test("of an edit that was given up: the return to what serves has not failed", async () => {
+    await platform.running("hello", source("one"));
+    const serving = await platform.deployment("hello");
+    await platform.runPod(serving, "hello-1", { ready: true, state: { running: {} } });
+    await platform.apply("hello", source("two"));
+    await platform.finishBuild("hello", "2");
+    await platform.condition("hello", "Running", "DeploymentUpdated");
+    const conditions = [
+      { type: "Available", status: "True", reason: "MinimumReplicasAvailable" },
+      { type: "Progressing", status: "False", reason: "ProgressDeadlineExceeded", message: "late" },
+    ];
+    const givenUp = { replicas: 2, conditions };
+    await platform.deploymentStatus(await platform.deployment("hello"), givenUp);
+    await platform.condition("hello", "Running", "DeploymentFailed", "late");
+    await platform.apply("hello", source("one"));
+    await platform.settle();
+    // As Kubernetes leaves it until the last Pod of the other template has ended.
+    await platform.deploymentStatus(await platform.deployment("hello"), givenUp);
+    await platform.condition("hello", "Running", "DeploymentUpdated");
+    await platform.rollOut("hello");
+    await platform.condition("hello", "Running", "DeploymentReady");
+  });
 });

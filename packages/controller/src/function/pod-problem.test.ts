@@ -43,6 +43,18 @@ describe("Pods that do not get ready", () => {
       { message: expect.stringContaining("CrashLoopBackOff (exit code 1): at handler.js:1") },
     ],
     [
+      "ends well, again and again",
+      podOf({
+        restartCount: 3,
+        state: { waiting: { reason: "CrashLoopBackOff", message: "back-off 10s restarting" } },
+        lastState: { terminated: { exitCode: 0, reason: "Completed" } },
+      }),
+      {
+        isCrash: true,
+        message: "container function: CrashLoopBackOff (exit code 0): the process ended by itself",
+      },
+    ],
+    [
       "is tried once more",
       podOf({ restartCount: 3, state: { running: {} }, lastState: { terminated: crash } }),
       { message: expect.stringContaining("CrashLoopBackOff (exit code 1): at handler.js:1") },

@@ -37,6 +37,16 @@ export function podProblem(
   return problems.find((problem) => problem.fatal) ?? problems[0];
 }
 
+/** How many Pods made from this template are ready. */
+export function readyPods(pods: readonly Pod[], template: PodTemplateSpec): number {
+  return pods.filter(
+    (pod) =>
+      !pod.metadata.deletionTimestamp &&
+      isMadeFrom(template, pod) &&
+      pod.status?.containerStatuses?.every(({ ready }) => ready),
+  ).length;
+}
+
 function isMadeFrom(template: PodTemplateSpec, pod: Pod): boolean {
   const wanted = template.spec?.containers.find(({ name }) => name === names.container);
   const found = pod.spec?.containers.find(({ name }) => name === names.container);
@@ -63,7 +73,9 @@ function problemOf(pod: Pod): PodProblem | undefined {
 /** A container that ended badly, also while it is being started once more. */
 function crashOf(status: ContainerStatus, pod: Pod): PodProblem | undefined {
   const end = status.state?.terminated ?? status.lastState?.terminated;
-  if (!end || end.exitCode === 0) return undefined;
+  if (!end) return undefined;
+  // A program that ends well, and again and again, does not serve either.
+  if (end.exitCode === 0 && status.state?.waiting?.reason !== "CrashLoopBackOff") return undefined;
   const often = status.restartCount > 0 || status.state?.waiting !== undefined;
   const reason = often ? "CrashLoopBackOff" : (end.reason ?? "Error");
   const isOutOfMemory =
@@ -71,7 +83,8 @@ function crashOf(status: ContainerStatus, pod: Pod): PodProblem | undefined {
   const how = isOutOfMemory ? outOfMemory(pod, status.name) : `exit code ${end.exitCode}`;
   // What follows is the engine's own dump, in which the code has no place.
   const [said = ""] = isOutOfMemory ? (end.message ?? "").split(heapDump) : [end.message];
-  const words = tail(said, maxWordsLength);
+  const words =
+    tail(said, maxWordsLength) || (end.exitCode === 0 ? "the process ended by itself" : "");
   const message = `container ${status.name}: ${reason} (${how})${words ? `: ${words}` : ""}`;
   return { fatal: true, isCrash: true, message };
 }

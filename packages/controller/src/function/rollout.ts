@@ -16,7 +16,7 @@ import {
   timestamp,
 } from "@spry/kube";
 import { conditionOf, observe } from "./conditions.ts";
-import { podProblem, type PodProblem } from "./pod-problem.ts";
+import { podProblem, type PodProblem, readyPods } from "./pod-problem.ts";
 import { judgeServing } from "./serving/kservice-state.ts";
 import { type Deps, type Draft } from "./stage.ts";
 
@@ -53,7 +53,8 @@ export function observeRollout(draft: Draft, complete: boolean, deps: Deps): voi
   const pods = deps.caches.pods
     .byIndex("function", draft.key)
     .filter((pod) => pod.metadata.labels?.[labels.resource] === "deployment");
-  const found = judge(deployment, podProblem(pods, deployment.spec?.template ?? {}));
+  const template = deployment.spec?.template ?? {};
+  const found = judge(deployment, podProblem(pods, template), readyPods(pods, template));
   const { reason, message } = complete ? found : duringBuild(found, draft);
   const before = conditionOf(status, "Running")?.observedGeneration;
   const generation = complete ? fn.metadata.generation : before;
@@ -103,7 +104,7 @@ export interface Finding {
 }
 
 /** A Deployment's conditions as the contract reads them (docs/compatibility.md#conditions), with what its Pods report. */
-function judge(deployment: Deployment, problem: PodProblem | undefined): Finding {
+function judge(deployment: Deployment, problem: PodProblem | undefined, ready: number): Finding {
   const { name = "", generation = 0 } = deployment.metadata;
   const condition = (type: string) =>
     deployment.status?.conditions?.find((each) => each.type === type);
@@ -120,7 +121,9 @@ function judge(deployment: Deployment, problem: PodProblem | undefined): Finding
     problem?.message ??
     (failure?.status === "True" ? `its Pods cannot be created: ${failure.message}` : undefined);
   const why = obstacle ? `: ${obstacle}` : "";
-  if (seen && progressing?.status === "False") {
+  // A roll-out that was given up leaves this until the next one is complete: also while it returns to Pods that are ready.
+  const isReturning = ready > 0 && ready >= (deployment.spec?.replicas ?? 1);
+  if (seen && progressing?.status === "False" && !isReturning) {
     const message = `Deployment ${name} failed${why || `: ${progressing.message}`}`;
     return { reason: "DeploymentFailed", message };
   }
