@@ -93,6 +93,12 @@ export function pipEnvironment({
 const passing =
   /^(?:\[notice\]|\s*note: |INFO: |WARNING: Running pip as|Looking in |Collecting |Processing |Requirement already |Installing |Building wheels|Successfully |Saved )|^\s*(?:Downloading|Using cached|Obtaining dependency|Getting requirements|Installing build|Preparing (?:metadata|wheel)|Building wheel|Created wheel|Stored in|File was already|Link requires) ?/;
 
+/** Without pip's warnings, where it says anything else: an error may come after many of them. */
+function errorsOf(lines: readonly string[]): readonly string[] {
+  const errors = lines.filter((line) => !/^(?:WARNING|DEPRECATION): /.test(line));
+  return errors.length > 0 ? errors : lines;
+}
+
 /**
  * pip's last lines without its progress messages and without passwords. When the index could not be reached, pip
  * reports after that that it has no such package, which would mislead: the index is named instead.
@@ -109,6 +115,6 @@ export function meaningfulPipLines(output: string): string {
         ...lines.filter((line) => !misleading.test(line)),
         reason.replace(/<[^>]*>: /, ""),
       ]
-    : lines;
+    : errorsOf(lines);
   return kept.slice(-shownLines).map(shownLine).join("\n");
 }

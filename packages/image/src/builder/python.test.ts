@@ -146,6 +146,15 @@ test("of what pip says, the lines with the cause are shown", () => {
   ]);
 });
 
+test("pip's warnings are not in front of its error, and are shown where nothing else is", () => {
+  const warnings = ["WARNING: Location '/x' is ignored: it is not there.", "DEPRECATION: Old."];
+  const error = "ERROR: No matching distribution found for no-such";
+  expect(meaningfulPipLines([...warnings, error].join("\n"))).toBe(
+    "No matching distribution found for no-such",
+  );
+  expect(meaningfulPipLines(warnings.join("\n"))).toBe(warnings.join("\n"));
+});
+
 describe.skipIf(!version)("a build with a pyproject.toml", () => {
   const project = (dependencies: string) => `[project]\nname = "x"\nversion = "1"\n${dependencies}`;
   const cases: { name: string; files: Files; packages: string[] }[] = [
