@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { certificateFor } from "@spry/test-kit";
 import { loadAll } from "js-yaml";
 import { afterAll, describe, expect, test } from "vitest";
 import { installObjects } from "../../packages/cli/src/install/objects.ts";
@@ -25,6 +26,7 @@ test("the chart is up to date (npm run chart)", () => {
   expect(Object.fromEntries(present)).toEqual(chartFiles(version));
 });
 
+const { crt: authority } = await certificateFor("registry.example");
 const program = helm();
 const digest = `@sha256:${"0".repeat(64)}`;
 const images = Object.fromEntries(
@@ -95,6 +97,7 @@ describe.skipIf(!existsSync(program))(
           memory: "1Gi",
           imagePullSecrets: ["one", "two"],
           plainRegistries: ["a:1", "b:2"],
+          registryCertificateAuthority: authority,
           buildEnvironment: { HTTPS_PROXY: "http://proxy:3128" },
         },
       ],

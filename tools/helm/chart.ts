@@ -23,6 +23,7 @@ const marks: [mark: RegExp, template: string][] = [
   [/'"@@images@@"'/g, "{{ .Values.images | toJson | quote }}"],
   [/'"@@buildEnvironment@@"'/g, "{{ .Values.buildEnvironment | toJson | quote }}"],
   [/'"@@cleaning@@"'/g, "{{ .Values.registry.cleaning | toJson | quote }}"],
+  [/'@@registryAuthority@@'/g, "{{ .Values.registryCertificateAuthority | quote }}"],
   [/'@@plainRegistries@@'/g, '{{ join "," .Values.plainRegistries | quote }}'],
   [/value: '@@imagePullSecrets@@'/g, 'value: {{ join "," .Values.imagePullSecrets | quote }}'],
   [/'@@gatewayReplicas@@'/g, "{{ .Values.gateway.replicas }}"],
@@ -127,6 +128,7 @@ function marked(): InstallValues {
       },
     },
     plainRegistries: ["@@plainRegistries@@"],
+    registryCertificateAuthority: "@@registryAuthority@@",
     buildEnvironment: jsonMark("buildEnvironment", {}),
     serverless: asMark("serverless"),
   };

@@ -12,6 +12,8 @@ import {
   RegistryClient,
   writeImageLayout,
 } from "@spry/image";
+import { messageOf } from "@spry/kube";
+import { readAuthority } from "../../packages/cli/src/registry-authority.ts";
 import { Kitchen, recipes } from "./images.ts";
 import { endBundling } from "./programs.ts";
 
@@ -26,7 +28,8 @@ const usage = `npm run images -- --to REGISTRY
   --only NAMES      only these, separated by commas (controller,builder,nodejs24)
   --values FILE     writes the names by digest as values for \`spry install\` and Helm
   --name PREFIX     the registry as the cluster's nodes name it, when that differs (with oci:DIR: spry.invalid)
-  --plain           speak HTTP without TLS, as to a registry on loopback`;
+  --plain           speak HTTP without TLS, as to a registry on loopback
+  --registry-ca FILE  certificate (PEM) of the registry's private authority`;
 
 const { values } = parseArgs({
   options: {
@@ -36,6 +39,7 @@ const { values } = parseArgs({
     values: { type: "string" },
     name: { type: "string" },
     plain: { type: "boolean", default: false },
+    "registry-ca": { type: "string" },
     help: { type: "boolean", short: "h", default: false },
   },
 });
@@ -49,9 +53,15 @@ const only = values.only?.split(",");
 const scratch = mkdtempSync(path.join(tmpdir(), "spry-images-"));
 const docker = process.env["DOCKER_CONFIG"] ?? path.join(homedir(), ".docker");
 const plain = values.plain ? [parseImageName(`${values.to}/x`).host] : [];
-const client = new RegistryClient({ credentials: readDockerConfig(docker), plain });
 const made: Record<string, string> = {};
+let client: RegistryClient;
 try {
+  const file = values["registry-ca"];
+  const authority = file === undefined ? undefined : readAuthority(file);
+  client = new RegistryClient({ credentials: readDockerConfig(docker), plain, authority });
+  // A registry that cannot be used is known before the first image is made.
+  if (layout === undefined)
+    await client.headManifest(parseImageName(`${values.to}/spry/controller:${values.tag}`));
   const kitchen = new Kitchen(scratch);
   for (const recipe of await recipes()) {
     if (only && !only.includes(recipe.name)) continue;
@@ -66,7 +76,7 @@ try {
   }
 } catch (error) {
   process.exitCode = 1;
-  console.error(error instanceof Error ? `error: ${error.message}` : error);
+  console.error(error instanceof Error ? `error: ${messageOf(error)}` : error);
 } finally {
   await endBundling();
   rmSync(scratch, { recursive: true, force: true });

@@ -20,6 +20,8 @@ export interface DigestResolverOptions {
   mirrors?: Readonly<Record<string, { url: string }>>;
   /** Hosts that are spoken to without TLS. */
   plain?: () => readonly string[];
+  /** Certificates (PEM) of an authority to trust at every registry. */
+  authority?: string | undefined;
   /** The operator's registries on this machine: on one machine the node agent pulls from them, too. Default none. */
   allowedLoopback?: readonly HostPort[];
   clock: Clock;
@@ -31,7 +33,7 @@ export interface DigestResolverOptions {
  * image learns nothing of what else answers at its host.
  */
 export function createDigestResolver(options: DigestResolverOptions): DigestResolver {
-  const { client, mirrors = {}, plain = () => [], allowedLoopback, clock } = options;
+  const { client, mirrors = {}, plain = () => [], authority, allowedLoopback, clock } = options;
   const failures = new Map<string, number>();
   // Where a registry sends us, to an authorization service for example, is its choice: it is looked at in the same way.
   const guard = new OutboundGuard({ allowPrivate: true, allowed: allowedLoopback });
@@ -44,6 +46,7 @@ export function createDigestResolver(options: DigestResolverOptions): DigestReso
       resolve: (host) => mirrors[host] && { ...mirrors[host], ...loginAt(host) },
       credentials: loginAt,
       plain: plain(),
+      authority,
       attempts: 2,
       ...(mirrors[name.host] ? {} : { guard }),
     });

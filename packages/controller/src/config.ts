@@ -38,6 +38,8 @@ export interface ControllerConfig {
   imagePullSecrets?: readonly string[];
   /** Registries (`host:port`) that builders speak to without TLS, besides the platform's own. Default none. */
   plainRegistries?: readonly string[];
+  /** Certificates (PEM) of an authority that builders trust at every registry. Default none. */
+  registryAuthority?: string;
   /** How often the references of Git sources are checked, unless a Function says. Default 60. */
   gitCheckIntervalSeconds?: number;
   /**
@@ -82,6 +84,7 @@ export function settingsOf(config: ControllerConfig): Settings {
     buildEnvironment: {},
     imagePullSecrets: [],
     plainRegistries: [],
+    registryAuthority: "",
     maxSimultaneousBuilds: 5,
     gitCheckIntervalSeconds: 60,
     maxSimultaneousGitChecks: 4,

@@ -31,6 +31,9 @@ export const buildPrograms = {
 export const buildSteps = ["fetch", "scripts", "push"] as const;
 export type BuildStep = (typeof buildSteps)[number];
 
+/** A variable with certificates (PEM) of an authority that every registry may have its certificate from. */
+export const registryAuthorityVariable = "SPRY_REGISTRY_AUTHORITY";
+
 /** The builder's flags, without dashes; each has a value. */
 export type BuilderFlag =
   | "source"

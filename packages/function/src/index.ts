@@ -14,6 +14,7 @@ export {
   builtMessage,
   digestInMessage,
   leftOutInMessage,
+  registryAuthorityVariable,
   sourceDigest,
 } from "./builder-contract.ts";
 export { followLink, type LinkEnd, type SourceEntryKind } from "./source-links.ts";

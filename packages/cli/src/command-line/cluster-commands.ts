@@ -12,6 +12,10 @@ export function addClusterCommands(program: Command): void {
       collect,
       [],
     )
+    .option(
+      "--registry-ca <file>",
+      "certificate of the private authority of registries, for builds and the controller",
+    )
     .option("--dry-run", "print the objects and apply nothing")
     .option("--no-wait", "return as soon as the objects are stored")
     .option("--timeout <seconds>", "how long to wait until everything is ready", seconds, 300)

@@ -137,6 +137,7 @@ export function addDirectoryCommands(program: Command): void {
       "image with interpreter and runtime: a name, oci:DIR or oci-archive:FILE (default: this machine's own)",
     )
     .addOption(new Option("--push", "push it to its registry (default)").conflicts("output"))
+    .option("--registry-ca <file>", "certificate of the registry's private authority")
     .option("-o, --output <dir>", "write it to an OCI layout directory, without a registry")
     .action(async (dir, options) => (await import("../commands/build.ts")).build(dir, options));
 }

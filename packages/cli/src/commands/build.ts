@@ -16,6 +16,7 @@ import {
 import { messageOf } from "@spry/kube";
 import { copyMonorepo, GitError } from "@spry/source";
 import { runtimeFilesOf } from "../platform/runtime-files.ts";
+import { readAuthority } from "../registry-authority.ts";
 import { UserError } from "../user-error.ts";
 
 export interface BuildCommand {
@@ -23,6 +24,8 @@ export interface BuildCommand {
   runtime: string;
   base?: string;
   output?: string;
+  /** A file with the certificate of the registry's private authority. */
+  registryCa?: string;
 }
 
 /** Builds an image and pushes it, or leaves it in a directory. Prints its name by digest. */
@@ -38,6 +41,9 @@ export async function build(source: string, options: BuildCommand): Promise<void
       `unknown runtime ${options.runtime}`,
       `use one of ${runtimes.map(({ name }) => name).join(", ")}`,
     );
+  const { registryCa } = options;
+  const authority = registryCa === undefined ? undefined : readAuthority(registryCa);
+  const client = new RegistryClient({ credentials: readDockerConfig(dockerConfig()), authority });
   const scratch = mkdtempSync(path.join(tmpdir(), "spry-build-"));
   try {
     const { repository } = parseImageName(options.tag);
@@ -56,8 +62,12 @@ export async function build(source: string, options: BuildCommand): Promise<void
     const { output, tag } = options;
     const image =
       output === undefined
-        ? await push(work, tag)
-        : await writeTo(path.resolve(output), work, tag, path.join(scratch, "registry"));
+        ? await push(work, tag, client)
+        : await writeTo(
+            { dir: path.resolve(output), tag, data: path.join(scratch, "registry") },
+            work,
+            client,
+          );
     console.log(image);
   } catch (error) {
     throw explained(error, options.tag);
@@ -105,19 +115,21 @@ async function monorepoAround(
   return found && { ...found, directory: path.join(directory, found.root) };
 }
 
-async function push(work: Work, tag: string): Promise<string> {
-  const client = new RegistryClient({ credentials: readDockerConfig(dockerConfig()) });
+async function push(work: Work, tag: string, client: RegistryClient): Promise<string> {
   const { image } = await buildFunctionImage({ ...work, client, destination: tag });
   return image;
 }
 
 /** By way of a registry that is there only for this build. */
-async function writeTo(dir: string, work: Work, tag: string, data: string): Promise<string> {
+async function writeTo(
+  { dir, tag, data }: { dir: string; tag: string; data: string },
+  work: Work,
+  client: RegistryClient,
+): Promise<string> {
   const name = parseImageName(tag);
   const registry = createRegistry({ dir: data });
   const server = await registry.listen({ host: "127.0.0.1", port: 0 });
   try {
-    const client = new RegistryClient({ credentials: readDockerConfig(dockerConfig()) });
     const destination = `127.0.0.1:${server.port}/${name.repository}:build`;
     const { image } = await buildFunctionImage({ ...work, client, destination });
     const built = parseImageName(image);

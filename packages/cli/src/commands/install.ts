@@ -28,6 +28,8 @@ import { untilTrue } from "../until-true.ts";
 
 export interface InstallOptions extends GlobalOptions {
   values: string[];
+  /** A file with the certificate of the registries' private authority. */
+  registryCa?: string;
   dryRun?: boolean;
   wait: boolean;
   timeout: number;
@@ -41,7 +43,7 @@ export const fieldManager = "spry-install";
  * from then on.
  */
 export async function install(options: InstallOptions): Promise<void> {
-  const values = readValues(options.values, options.namespace);
+  const values = readValues(options.values, options);
   if (options.dryRun) {
     print(values);
     return tellLeftovers(values, options);

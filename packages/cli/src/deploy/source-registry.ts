@@ -61,6 +61,7 @@ export async function sourceRegistry(
   return {
     client: new RegistryClient({
       resolve: () => ({ url: new URL(address).origin, ...login }),
+      authority: textIn(secret, "ca.crt") || undefined,
       // The user waits for the deployment: only the first address is tried.
       attempts: 2,
     }),
@@ -122,12 +123,15 @@ async function secretOf(
   }
 }
 
+const textIn = (secret: Secret | undefined, key: string): string =>
+  Buffer.from(secret?.data?.[key] ?? "", "base64").toString();
+
 /** Of `.dockerconfigjson`, by any of the registry's addresses. */
 function loginIn(
   secret: Secret | undefined,
   hosts: readonly string[],
 ): { username?: string; password?: string } {
-  const text = Buffer.from(secret?.data?.[".dockerconfigjson"] ?? "", "base64").toString();
+  const text = textIn(secret, ".dockerconfigjson");
   try {
     const { auths = {} } = JSON.parse(text) as { auths?: Record<string, { auth?: string }> };
     const [host] = [...hosts, ...Object.keys(auths)].filter((each) => auths[each]?.auth);

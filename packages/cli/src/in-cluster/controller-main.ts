@@ -171,6 +171,7 @@ async function lead(options: {
       resolveDigest: createDigestResolver({
         client,
         plain: () => [...environment.plainRegistries],
+        authority: environment.registryAuthority || undefined,
         clock: systemClock,
       }),
       onOwnership: (ownership) => remarkOwnership(remarks, ownership),
@@ -205,7 +206,14 @@ async function leadEventing(options: {
 /** What the Deployment says, and the defaults for a cluster of this size. */
 async function installedConfig(
   client: KubeClient,
-  { images, namespace, imagePullSecrets, plainRegistries, buildEnvironment }: ControllerEnvironment,
+  {
+    images,
+    namespace,
+    imagePullSecrets,
+    plainRegistries,
+    registryAuthority,
+    buildEnvironment,
+  }: ControllerEnvironment,
 ): Promise<ControllerConfig> {
   const { items: nodes } = await client.list(resources.nodes);
   const presets = defaultPresetsForNodes(nodes.length);
@@ -214,6 +222,7 @@ async function installedConfig(
     baseNamespace: namespace,
     imagePullSecrets,
     plainRegistries,
+    registryAuthority,
     buildEnvironment,
     defaultFunctionPreset: presets.function,
     defaultBuildPreset: presets.build,

@@ -1,4 +1,5 @@
 /** The settings that a program in a cluster gets from its Pod: the Deployment's environment variables. */
+import { registryAuthorityVariable } from "@spry/function";
 import { UserError } from "../user-error.ts";
 
 export interface ControllerEnvironment {
@@ -12,6 +13,8 @@ export interface ControllerEnvironment {
   imagePullSecrets: readonly string[];
   /** Registries that are spoken to without TLS. */
   plainRegistries: readonly string[];
+  /** Certificates (PEM) of an authority that registries may have theirs from; empty for none but the public ones. */
+  registryAuthority: string;
   /** Whether events are served: Subscriptions, their definition and the publisher's Service. */
   eventing: boolean;
   /** Environment variables of builds. */
@@ -32,6 +35,7 @@ export function controllerEnvironment(env: NodeJS.ProcessEnv): ControllerEnviron
     images: mapIn(env, "SPRY_IMAGES"),
     imagePullSecrets: listIn(env, "SPRY_IMAGE_PULL_SECRETS"),
     plainRegistries: listIn(env, "SPRY_PLAIN_REGISTRIES"),
+    registryAuthority: env[registryAuthorityVariable] ?? "",
     eventing: env["SPRY_EVENTING"] === "true",
     buildEnvironment: mapIn(env, "SPRY_BUILD_ENVIRONMENT"),
     registry: {

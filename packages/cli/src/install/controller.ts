@@ -1,5 +1,6 @@
 /** The controller: its Deployment, Services, priority and webhooks. */
 import { admissionConfigurations } from "@spry/controller";
+import { registryAuthorityVariable } from "@spry/function";
 import { validatingConfigurationName } from "@spry/exposure";
 import { servingWebhookNames } from "@spry/serving";
 import { webhookServiceName } from "../in-cluster/webhook-certificate.ts";
@@ -122,6 +123,7 @@ function container(values: InstallValues) {
       { name: "SPRY_REGISTRY_PULL_ADDRESS", value: pullAddress },
       { name: "SPRY_IMAGE_PULL_SECRETS", value: values.imagePullSecrets.join(",") },
       { name: "SPRY_PLAIN_REGISTRIES", value: values.plainRegistries.join(",") },
+      { name: registryAuthorityVariable, value: values.registryCertificateAuthority },
       { name: "SPRY_EVENTING", value: String(values.eventing.enabled) },
       { name: "SPRY_BUILD_ENVIRONMENT", value: JSON.stringify(values.buildEnvironment) },
     ],

@@ -7,6 +7,7 @@ import {
   whatIsWrong,
 } from "../in-cluster/registry-environment.ts";
 import { readText } from "../text-file.ts";
+import { authorityProblem, pemWayOut, readAuthority } from "../registry-authority.ts";
 import { UserError } from "../user-error.ts";
 import {
   type DashboardValues,
@@ -74,6 +75,8 @@ export interface InstallValues {
   };
   /** Registries (`host:port`) that are spoken to without TLS, besides the one in the cluster. */
   plainRegistries: string[];
+  /** PEM: the authority of registries with a private one, for builds and the controller. Nodes have their container runtime's own setting. */
+  registryCertificateAuthority: string;
   /** Environment variables of builds: proxies, mirrors. */
   buildEnvironment: Record<string, string>;
   /** The spec of the Serverless object that is made with the installation. */
@@ -106,6 +109,7 @@ export const defaultValues: InstallValues = {
     },
   },
   plainRegistries: [],
+  registryCertificateAuthority: "",
   buildEnvironment: {},
   serverless: { dockerRegistry: { enableInternal: true } },
 };
@@ -114,10 +118,17 @@ const serviceTypes = ["ClusterIP", "NodePort", "LoadBalancer"];
 const requiredImages = ["controller", "builder", "nodejs24"];
 
 /** Later files win over earlier ones, field by field. Throws a `UserError` for what cannot be installed. */
-export function readValues(files: readonly string[], namespace?: string): InstallValues {
+export function readValues(
+  files: readonly string[],
+  {
+    namespace,
+    registryCa,
+  }: { namespace?: string | undefined; registryCa?: string | undefined } = {},
+): InstallValues {
   let values: unknown = defaultValues;
   for (const file of files) values = merged(values, parse(file), file);
-  const result = values as InstallValues;
+  const result = { ...(values as InstallValues) };
+  if (registryCa !== undefined) result.registryCertificateAuthority = readAuthority(registryCa);
   if (namespace !== undefined) result.namespace = namespace;
   check(result);
   return result;
@@ -216,6 +227,8 @@ function check(values: InstallValues): void {
   if (registry.nodePort < 1 || registry.nodePort > 65535) {
     throw new UserError(`registry.nodePort ${registry.nodePort} is not a valid port`);
   }
+  const authority = authorityProblem(values.registryCertificateAuthority);
+  if (authority) throw new UserError(`registryCertificateAuthority ${authority}`, pemWayOut);
   const unusable = dashboardProblem(dashboard);
   if (unusable) throw new UserError(...unusable);
   const wrong = whatIsWrong(registry.cleaning);

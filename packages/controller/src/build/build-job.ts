@@ -7,6 +7,7 @@ import {
   dependenciesOf,
   type Function,
   names,
+  registryAuthorityVariable,
   resolveResources,
   retryDemandOf,
   runtimeOf,
@@ -114,7 +115,13 @@ function executor(fn: Function, settings: Settings, inputs: BuildJobInputs): Con
       ? ["sh", buildPrograms.builder]
       : ["node", buildPrograms.onlyStep],
     args: [...builderArguments(fn, settings, inputs), ...stepArguments("push")],
-    env: [...configured, { name: "DOCKER_CONFIG", value: buildPaths.credentials }],
+    env: [
+      ...configured,
+      ...(settings.registryAuthority
+        ? [{ name: registryAuthorityVariable, value: settings.registryAuthority }]
+        : []),
+      { name: "DOCKER_CONFIG", value: buildPaths.credentials },
+    ],
     resources,
     securityContext: containerSecurityContext,
     terminationMessagePolicy: "FallbackToLogsOnError",

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { registryAuthorityVariable } from "@spry/function";
 import { readCertificates, readDockerConfig } from "../client/docker-config.ts";
 import { RegistryClient } from "../client/registry-client.ts";
 import { type Digest, parseDigest } from "../digest.ts";
@@ -98,6 +99,7 @@ function optionsOf(flags: Flags, scratch: string): BuildOptions {
     client: new RegistryClient({
       credentials: readDockerConfig(dockerConfigDirectory()),
       certificates: readCertificates(dockerConfigDirectory()),
+      authority: process.env[registryAuthorityVariable] || undefined,
       plain: flags["plain-registry"],
       patienceMs: registryPatienceMs,
     }),

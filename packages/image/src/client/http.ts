@@ -5,6 +5,7 @@ import { type LookupFunction } from "node:net";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { AddressRefusedError, type OutboundGuard } from "@spry/kube";
+import { explainedFailure } from "./explained-failure.ts";
 import { RegistryError } from "./registry-error.ts";
 
 /**
@@ -48,7 +49,7 @@ export async function send(request: HttpRequest): Promise<IncomingMessage> {
     throw new RegistryError(`${request.method} ${describeUrl(request.url)}`, {
       status: 0,
       host,
-      cause,
+      cause: explainedFailure(cause, request.url),
     });
   }
 }

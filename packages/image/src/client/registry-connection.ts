@@ -8,6 +8,7 @@ import {
   parseChallenge,
   type TokenWay,
 } from "./authorization.ts";
+import { plainToTls } from "./explained-failure.ts";
 import { type Body, describeUrl, readAll, send } from "./http.ts";
 import { ImageError } from "./image-error.ts";
 import { RegistryError } from "./registry-error.ts";
@@ -27,6 +28,8 @@ export interface RegistryClientOptions {
   credentials?: (host: string) => Credentials | undefined | Promise<Credentials | undefined>;
   /** Certificates (PEM) of private authorities by host, such as from `readCertificates`. */
   certificates?: (host: string) => string | undefined;
+  /** Certificates (PEM) of an authority to trust at all hosts; unlike those by host, they are no reason to speak TLS on loopback. */
+  authority?: string | undefined;
   /** Hosts that are spoken to without TLS, besides those on loopback. Default none. */
   plain?: readonly string[];
   /** Attempts in all for what may pass: no answer, 5xx, 429. Default 5, within about three seconds. */
@@ -57,11 +60,17 @@ const reconnectMs = 500;
 /** Requests to registries: where they go, as whom, over redirects, and again when it is worth it. */
 export class RegistryConnection {
   readonly #options: RegistryClientOptions;
+  readonly #trusted: (host: string) => string | undefined;
   #hasAnswered = false;
   readonly #tokens = new Map<string, { authorization: string; until: number }>();
 
   constructor(options: RegistryClientOptions) {
     this.#options = options;
+    const { certificates, authority } = options;
+    this.#trusted = (host) => {
+      const pems = [certificates?.(host), authority].filter((pem) => pem !== undefined);
+      return pems.length > 0 ? pems.join("\n") : undefined;
+    };
   }
 
   /** One request below `/v2/<repository>/`, tried again after what may pass. */
@@ -106,7 +115,8 @@ export class RegistryConnection {
     const url = typeof to === "string" ? new URL(`/v2/${name.repository}/${to}`, home) : to;
     const { origin } = new URL(home);
     const credentials = await this.#credentialsOf(name.host);
-    const { certificates, guard } = this.#options;
+    const { guard } = this.#options;
+    const certificates = this.#trusted;
     const tokenKey = `${home} ${call.scopes.join(" ")}`;
     const token = this.#tokens.get(tokenKey);
     let authorization = basicAuthorization(credentials);
@@ -213,6 +223,12 @@ async function errorOf(answer: IncomingMessage, method: string, url: URL): Promi
   } catch {
     // Not the specification's JSON, a proxy's page for example: its own words are said above.
   }
+  if (
+    status === 400 &&
+    url.protocol === "http:" &&
+    /HTTP request (?:was sent )?to (?:an )?HTTPS/i.test(text)
+  )
+    message = plainToTls(url);
   const parts = [`${method} ${describeUrl(url)}`, `${status} ${code}`.trim(), message];
   return new RegistryError(parts.filter(Boolean).join(": "), {
     status,
