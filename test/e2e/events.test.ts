@@ -157,9 +157,14 @@ module.exports = { main: (event) => {
   expect(JSON.parse(shown)).toMatchObject({
     attempts: 1,
     reason: "AttemptsExhausted",
-    message: "attempt 1 of 1: HTTP 500: Internal server error",
+    message: expect.stringMatching(
+      /^attempt 1 of 1: HTTP 500: Internal server error \(request [-\da-f]{36}\)$/,
+    ),
     event: { type: "refuse.v1", source: "shop", data: { f: 1.1 } },
   });
+  expect(await spry("dlq", "list", "refused")).toMatch(
+    / AttemptsExhausted: attempt 1 of 1: HTTP 500: Error: refused$/m,
+  );
   expect(await spry("dlq", "redrive", "refused", idOf("later"))).toBe("1 delivered again\n");
   await until("the redriven one has been handled", async () =>
     /^refused +0 +0 +0 +1 /m.test(await spry("events", "list")),

@@ -1,6 +1,6 @@
 /** Commands about events. */
-import { type Command, Option } from "commander";
-import { suggesting } from "./suggestions.ts";
+import { type Command } from "commander";
+import { jsonOutput } from "./json-output.ts";
 import { collect, count } from "./values.ts";
 
 export function addEventCommands(program: Command): void {
@@ -20,7 +20,7 @@ export function addEventCommands(program: Command): void {
   events
     .command("list")
     .description("list the Subscriptions of a namespace, with the number of waiting events")
-    .addOption(suggesting(new Option("-o, --output <format>", "json"), ["json"]))
+    .addOption(jsonOutput())
     .action(async (_options, command) =>
       (await import("../commands/events.ts")).list(command.optsWithGlobals()),
     );
@@ -49,7 +49,7 @@ export function addEventCommands(program: Command): void {
   dlq
     .command("list <subscription>")
     .description("dead letters of a Subscription")
-    .addOption(suggesting(new Option("-o, --output <format>", "json"), ["json"]))
+    .addOption(jsonOutput())
     .action(async (name, _options, command) =>
       (await import("../commands/dlq.ts")).list(name, command.optsWithGlobals()),
     );
@@ -77,7 +77,7 @@ export function addEventCommands(program: Command): void {
   calls
     .command("list")
     .description("calls of a namespace, the latest last")
-    .addOption(suggesting(new Option("-o, --output <format>", "json"), ["json"]))
+    .addOption(jsonOutput())
     .action(async (_options, command) =>
       (await import("../commands/async.ts")).list(command.optsWithGlobals()),
     );

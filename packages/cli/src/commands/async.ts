@@ -1,6 +1,7 @@
 import { printableJson } from "../printable-json.ts";
 import { type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
+import { refuseMissingNamespace } from "../missing-namespace.ts";
 import { printable } from "../printable.ts";
 import { tableLines } from "../table.ts";
 import { inNamespace } from "../shown-namespace.ts";
@@ -28,7 +29,7 @@ function idIn(text: string): string {
 }
 
 export async function list(options: GlobalOptions & { output?: string }): Promise<void> {
-  const { ask, namespace } = await connectAdmin(options);
+  const { ask, client, namespace } = await connectAdmin(options);
   const calls: Call[] = [];
   let after: string | undefined = "";
   while (after !== undefined) {
@@ -40,6 +41,7 @@ export async function list(options: GlobalOptions & { output?: string }): Promis
     after = page.next;
   }
   if (options.output === "json") return console.log(printableJson(calls, 2));
+  if (calls.length === 0) await refuseMissingNamespace(client, namespace);
   if (calls.length === 0) return console.log(`no calls in namespace ${namespace}`);
   const rows = calls.map((call) => [
     call.id,

@@ -2,6 +2,7 @@ import { elementTexts, indentJson, memberText } from "@spry/kube";
 import { printableJsonText } from "../printable-json.ts";
 import { type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
+import { explained } from "../events/exceptions.ts";
 import { printable } from "../printable.ts";
 import { tableLines } from "../table.ts";
 import { UserError } from "../user-error.ts";
@@ -22,7 +23,7 @@ export async function list(
   name: string,
   options: GlobalOptions & { output?: string },
 ): Promise<void> {
-  const { askText, namespace } = await connectAdmin(options);
+  const { askText, client, namespace } = await connectAdmin(options);
   const texts: string[] = [];
   let after: number | undefined = 0;
   while (after !== undefined) {
@@ -35,13 +36,14 @@ export async function list(
   if (options.output === "json") return printText(`[${texts.join(",")}]`);
   const letters = texts.map((text) => JSON.parse(text) as Letter);
   if (letters.length === 0) return console.log(`no dead letters of Subscription ${name}`);
-  const rows = letters.map(({ id, buriedAt, attempts, reason, message, event }) => [
+  const messages = await explained(client, { namespace, subscription: name }, letters);
+  const rows = letters.map(({ id, buriedAt, attempts, reason, event }, index) => [
     String(id),
     buriedAt,
     String(attempts),
     printable(String(event["type"])),
     printable(String(event["id"])),
-    printable(`${reason}: ${message}`).slice(0, 120),
+    printable(`${reason}: ${messages[index]}`).slice(0, 160),
   ]);
   const head = ["ID", "SINCE", "ATTEMPTS", "TYPE", "EVENT", "WHY"];
   for (const line of tableLines(head, rows)) console.log(line);
@@ -49,8 +51,14 @@ export async function list(
 
 export async function show(name: string, id: string, options: GlobalOptions): Promise<void> {
   if (!/^\d{1,15}$/.test(id)) throw new UserError(`${id} is not the id of a dead letter`);
-  const { askText, namespace } = await connectAdmin(options);
-  printText(await askText("GET", `${pathOf(namespace, name)}/${id}`));
+  const { askText, client, namespace } = await connectAdmin(options);
+  const text = await askText("GET", `${pathOf(namespace, name)}/${id}`);
+  printText(text);
+  // For a reader alone.
+  if (!process.stderr.isTTY) return;
+  const letter = JSON.parse(text) as Letter;
+  const [why = ""] = await explained(client, { namespace, subscription: name }, [letter]);
+  if (why !== letter.message) console.error(printable(why));
 }
 
 const printText = (json: string) => console.log(printableJsonText(indentJson(json, 2)));

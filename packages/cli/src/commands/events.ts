@@ -5,6 +5,7 @@ import { elementTexts, JsonText, memberText, stringifyJson } from "@spry/kube";
 import { printableJson, printableJsonText } from "../printable-json.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { connectAdmin } from "../events/admin-client.ts";
+import { refuseMissingNamespace } from "../missing-namespace.ts";
 import { startCommand } from "../shown-command.ts";
 import { printable } from "../printable.ts";
 import { tableLines } from "../table.ts";
@@ -92,12 +93,13 @@ interface State {
 }
 
 export async function list(options: GlobalOptions & { output?: string }): Promise<void> {
-  const { ask, namespace } = await connectAdmin(options);
+  const { ask, client, namespace } = await connectAdmin(options);
   const { items } = await ask<{ items: State[] }>(
     "GET",
     `/v1/namespaces/${namespace}/subscriptions`,
   );
   if (options.output === "json") return console.log(printableJson(items, 2));
+  if (items.length === 0) await refuseMissingNamespace(client, namespace);
   if (items.length === 0) return console.log(`no Subscriptions in namespace ${namespace}`);
   const rows = items.map(({ name, waiting, inFlight, retrying, dead, oldestAt = "-" }) => [
     name,

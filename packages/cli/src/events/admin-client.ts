@@ -1,9 +1,11 @@
-import { messageOf, stringifyJson, transportOrigin } from "@spry/kube";
+import { type KubeClient, messageOf, stringifyJson, transportOrigin } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { startCommand } from "../shown-command.ts";
 import { UserError } from "../user-error.ts";
 
 export interface AdminClient {
+  /** Of the API server. */
+  client: KubeClient;
   namespace: string;
   /** Throws a `UserError` with the response's message. */
   ask: <T>(method: "GET" | "POST", path: string, body?: object) => Promise<T>;
@@ -45,9 +47,13 @@ export async function connectAdmin(options: GlobalOptions): Promise<AdminClient>
         "this cluster has no administration of events",
         "an installation with eventing.enabled has it",
       );
-    throw new UserError(message ?? `the administration of events answered ${response.status}`);
+    throw new UserError(
+      message ?? `the administration of events answered ${response.status}`,
+      message?.startsWith("Subscription ") ? "`spry events list` lists them" : undefined,
+    );
   };
   return {
+    client,
     namespace,
     askText,
     async ask<T>(...request: Parameters<AdminClient["askText"]>): Promise<T> {

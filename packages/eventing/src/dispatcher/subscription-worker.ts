@@ -244,5 +244,8 @@ function describe(result: DeliveryResult): string {
   const text = isText ? body.toString("utf8").trim() : "";
   // oxlint-disable-next-line no-control-regex -- they would be commands to a terminal
   const shown = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").slice(0, shownBytes);
-  return shown === "" ? `HTTP ${status}` : `HTTP ${status}: ${shown}`;
+  // A Function's callers get no text of an exception: its log has it, by this id.
+  const { "x-request-id": id = "" } = headers;
+  const request = status >= 500 && /^[\w.:+/=-]{1,128}$/.test(id) ? ` (request ${id})` : "";
+  return (shown === "" ? `HTTP ${status}` : `HTTP ${status}: ${shown}`) + request;
 }
