@@ -259,6 +259,24 @@ describe("on demand", () => {
     expect(await template()).toBe("dice-00002");
   });
 
+  test("a split of the requests that makes a revision has the author who made it", async () => {
+    await platform.apply("dice", inline("one"), {
+      annotations: { [annotations.lastModifier]: "ann" },
+    });
+    await platform.finishBuild("dice");
+    await recorded("dice", 1);
+    const traffic = [{ latest: true, percent: 100, tag: "new" }];
+    await platform.apply(
+      "dice",
+      { ...inline("one"), traffic },
+      {
+        annotations: { [annotations.lastModifier]: "bob" },
+      },
+    );
+    await recorded("dice", 2);
+    expect((await history("dice")).map(({ data }) => data.author)).toEqual(["bob", "ann"]);
+  });
+
   test("another template of the same version is a revision, without an author", async () => {
     const secret = { namespace, name: "key" };
     await platform.client.create(resources.secrets, { metadata: secret, data: {} });

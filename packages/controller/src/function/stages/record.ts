@@ -61,9 +61,12 @@ async function dataOf(
   const { [annotations.rebuild]: rebuild, [annotations.lastModifier]: author } =
     fn.metadata.annotations ?? {};
   const spec = recordedSpec(fn.spec);
-  const isRequested =
-    newest?.version.spec !== digestOf(spec) || newest.version.rebuild !== (rebuild || undefined);
   const template = isServedOnDemand(fn.spec) ? await templateDigest(draft, deps) : undefined;
+  // The first split of the requests is a change that a person made, too: it changes how the Function is served.
+  const isRequested =
+    newest?.version.spec !== digestOf(spec) ||
+    newest.version.rebuild !== (rebuild || undefined) ||
+    (newest.version.template === undefined) !== (template === undefined);
   return {
     spec,
     ...(commit === undefined ? {} : { commit }),
