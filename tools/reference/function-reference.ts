@@ -42,7 +42,7 @@ export function functionReference(): string {
     ),
     "## spec",
     fieldsOf(spec, "spec").join("\n"),
-    "## Presets",
+    "## Profiles",
     paragraph(
       "Names for `resourceConfiguration.function.profile` and `resourceConfiguration.build.profile`. Without one a Function has " +
         "the default of its cluster: L and normal, on one or two nodes XS and slow.",
@@ -109,6 +109,6 @@ function presetTable(kind: keyof typeof presets): string {
     const most = limits as Record<string, string>;
     return `| ${kind} ${code(name)} | ${cpu} | ${memory} | ${most["cpu"]} | ${most["memory"]} |`;
   });
-  const header = "| preset | CPU requested | memory requested | CPU limit | memory limit |";
+  const header = "| profile | CPU requested | memory requested | CPU limit | memory limit |";
   return [header, "|---|---|---|---|---|", ...rows].join("\n");
 }

@@ -10,6 +10,10 @@ import { ensureInstalled, environment, isOwnNode, node24 } from "./node.mjs";
 import { ensurePrograms, helpFile } from "./programs.mjs";
 
 const given = process.argv.slice(2);
+// From a PATH with it, as a user types it: messages show commands in the same way. npx has it on a PATH, too.
+const isByName =
+  path.basename(process.argv[1] ?? "") === "spry" && process.env.npm_command !== "exec";
+if (isByName) process.env.SPRY_COMMAND = "spry";
 ensureInstalled();
 const programs = await ensurePrograms();
 const main = path.join(programs, "main.js");
@@ -20,7 +24,8 @@ if (given.length === 0 || (given.length === 1 && /^(?:-h|--help|help)$/.test(giv
     if (code !== "EPIPE") console.error(`error: standard output cannot be written: ${message}`);
     process.exit(code === "EPIPE" ? 141 : 1);
   });
-  process.stdout.write(readFileSync(path.join(programs, helpFile), "utf8"));
+  const help = readFileSync(path.join(programs, helpFile), "utf8");
+  process.stdout.write(isByName ? help.replaceAll("npx spry", "spry") : help);
 } else if (isOwnNode && !given.includes("up")) {
   const env = environment();
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];

@@ -1,4 +1,4 @@
-/** How a user writes our own commands: `npx spry` in a checkout, `spry` where the package is installed. */
+/** How a user writes our own commands: `npx spry` in a checkout, `spry` where the package is installed or the command is on `PATH`. */
 import { existsSync, realpathSync } from "node:fs";
 import path from "node:path";
 import { checkoutRoot, isPackage } from "./programs.ts";
@@ -10,12 +10,17 @@ const names =
   "upgrade|version";
 const ours = new RegExp(String.raw`(?<![\w./-]|npx )spry (?=(?:${names}|--help)\b)`, "g");
 
+/** Set by bin/spry.mjs, when that was started by its name. */
+const isShort = isPackage || process.env["SPRY_COMMAND"] === "spry";
+// What this process starts, a Function above all, need not know.
+delete process.env["SPRY_COMMAND"];
+
 /** A text with our commands as this user writes them. */
 export const withShownCommands = (text: string): string =>
-  isPackage ? text : text.replaceAll(ours, "npx spry ");
+  isShort ? text : text.replaceAll(ours, "npx spry ");
 
 /** `npx spry dev`, or `spry dev`. */
-export const spryCommand = (rest: string): string => `${isPackage ? "spry" : "npx spry"} ${rest}`;
+export const spryCommand = (rest: string): string => `${isShort ? "spry" : "npx spry"} ${rest}`;
 
 /**
  * The same for a user who is in `directory`: npx looks for the command in the package around it, so that one in another
@@ -23,7 +28,7 @@ export const spryCommand = (rest: string): string => `${isPackage ? "spry" : "np
  */
 export function spryCommandHere(rest: string, directory = process.cwd()): string {
   const root = checkoutRoot();
-  if (root === undefined || packageAround(directory) === realpathSync(root))
+  if (isShort || root === undefined || packageAround(directory) === realpathSync(root))
     return spryCommand(rest);
   return `npx --prefix ${shellWord(root)} spry ${rest}`;
 }
@@ -48,6 +53,6 @@ export function explainedCommands(commands: readonly [command: string, comment: 
 
 /** What starts the platform, with its options: `npm start -- --api-port 0`, or `spry up --api-port 0`. */
 export function startCommand(options = ""): string {
-  if (isPackage) return `spry up ${options}`.trim();
+  if (isShort) return `spry up ${options}`.trim();
   return options ? `npm start -- ${options}` : "npm start";
 }

@@ -59,7 +59,7 @@ const descriptions: Readonly<Record<string, string>> = {
 
 /** In each profile, wherever it stands. */
 const profileFields: Readonly<Record<string, string>> = {
-  profile: "Name of a preset.",
+  profile: "Name of a profile.",
   resources: "Requests and limits, as in a container; instead of a profile.",
 };
 

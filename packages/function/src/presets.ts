@@ -7,7 +7,7 @@ function preset([cpu, memory, limitCpu, limitMemory]: Amounts): ResourceRequirem
   return { requests: { cpu, memory }, limits: { cpu: limitCpu, memory: limitMemory } };
 }
 
-/** Named resources, by what they are for (docs/compatibility.md#presets). */
+/** Named resources, by what they are for (docs/compatibility.md#profiles). */
 export const presets = {
   function: {
     XS: preset(["50m", "64Mi", "100m", "128Mi"]),

@@ -1,5 +1,5 @@
 /**
- * Program: events in a cluster. Every replica accepts them; one leads, which delivers them, makes the calls that may wait,
+ * Program: events in a cluster. Every replica accepts them; one leads, which delivers them, makes the asynchronous calls,
  * and starts what schedules say.
  */
 import { startEventing } from "@spry/eventing";

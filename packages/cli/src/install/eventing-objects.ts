@@ -37,7 +37,7 @@ export const eventingNamespaceRules: Rule[] = [
   ...administrationSecretRules,
 ];
 
-/** The gateway's, which accepts calls that may wait. */
+/** The gateway's, which accepts asynchronous calls. */
 const gatewayCallRules: Rule[] = [rule("", ["namespaces"], "get")];
 
 export function eventingObjects(values: InstallValues): InstalledObject[] {

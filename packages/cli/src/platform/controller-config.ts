@@ -4,7 +4,7 @@ import { buildEnvironmentOf } from "./build-environment.ts";
 import { type SystemImages } from "./system-images.ts";
 import { systemNamespace } from "./system-objects.ts";
 
-/** One machine has one node, and the contract's defaults depend on the number of nodes (docs/compatibility.md#presets). */
+/** One machine has one node, and the contract's defaults depend on the number of nodes (docs/compatibility.md#profiles). */
 export function controllerConfig(images: SystemImages): ControllerConfig {
   const presets = defaultPresetsForNodes(1);
   return {

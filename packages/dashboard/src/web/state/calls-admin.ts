@@ -1,4 +1,4 @@
-/** Calls that may wait, in the administration of events (docs/contributing/rooms/eventing.md#administration). */
+/** Asynchronous calls, in the administration of events (docs/contributing/rooms/eventing.md#administration). */
 import { type Call } from "@spry/function/browser";
 import { fitted } from "./shape.ts";
 import { adminJson } from "../api/admin.ts";
