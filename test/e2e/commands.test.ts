@@ -226,6 +226,73 @@ describe("looking", () => {
     expect(stdout).toMatch(/Node\.js 24/);
     expect(stdout).toContain("you may deploy to namespace default");
     expect(stdout).toContain("a platform is running with the data directory");
+    // A tick is before what is well, and nothing else.
+    expect(stdout).not.toMatch(/\u2714.*\b(?:not|no)\b/);
+    expect(stdout).toMatch(/[\d.]+ GiB of disk space are free/);
+    const program = await platform.spry(["doctor", "--data-dir", platform.dataDir, "-o", "json"]);
+    expect(program.code).toBe(0);
+    const findings = JSON.parse(program.stdout) as { state: string; what: string }[];
+    expect(findings.map(({ state }) => state)).toEqual(
+      findings.map(() => expect.stringMatching(/^(?:ok|note|problem)$/)),
+    );
+    expect(findings.at(-1)).toMatchObject({
+      state: "note",
+      what: expect.stringContaining("a platform is running"),
+    });
+  });
+
+  test("what tables show is JSON for programs", async () => {
+    const file = path.join(home, "asjson.json");
+    writeFileSync(file, functionManifest("asjson", "module.exports = { main: () => 1 };"));
+    expect(await platform.spry(["apply", "-f", file])).toMatchObject({ code: 0 });
+    await platform.spry(["secrets", "set", "asjson", "b=1", "a=2"]);
+    await platform.spry(["env", "set", "asjson", "A=b", "--no-wait"]);
+    const json = async (...args: string[]) => {
+      const { code, stdout, stderr } = await platform.spry([...args, "-o", "json"]);
+      expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: "" });
+      return JSON.parse(stdout) as unknown;
+    };
+    expect(await json("status")).toMatchObject({
+      cluster: expect.stringContaining("+spry"),
+      dataDirectory: platform.dataDir,
+      functions: {
+        total: expect.any(Number),
+        states: expect.any(Object),
+        failing: expect.any(Array),
+      },
+    });
+    expect(await json("env", "list", "asjson")).toEqual([{ name: "A", value: "b" }]);
+    expect(await json("secrets", "list")).toContainEqual({
+      name: "asjson",
+      keys: ["a", "b"],
+      createdAt: expect.stringMatching(/^\d{4}-/),
+    });
+    expect(await json("traffic", "asjson")).toEqual([{ latest: true, percent: 100 }]);
+    expect(await json("describe", "asjson")).toMatchObject({
+      name: "asjson",
+      versions: expect.any(Array),
+      instances: expect.any(Array),
+      events: expect.any(Array),
+    });
+    for (const args of [["status"], ["env", "list", "asjson"], ["events", "list"], ["doctor"]])
+      expect(await platform.spry([...args, "-o", "xml"])).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^error: unknown output format xml\n {7}use json/),
+      });
+    await platform.spry(["delete", "asjson", "--yes"]);
+  });
+
+  test("get names the version that serves where the newest one has failed", async () => {
+    const file = path.join(home, "twostates.json");
+    writeFileSync(file, functionManifest("twostates", "module.exports = { main: () => 1 };"));
+    expect(await platform.spry(["apply", "-f", file])).toMatchObject({ code: 0 });
+    writeFileSync(file, functionManifest("twostates", "throw new Error('no');"));
+    expect(await platform.spry(["apply", "-f", file])).toMatchObject({ code: 1 });
+    for (const args of [["get"], ["get", "twostates"], ["status"]])
+      expect((await platform.spry(args)).stdout).toMatch(/twostates +Failed, version 1 serves /);
+    const { stdout } = await platform.spry(["describe", "twostates"]);
+    expect(stdout).toMatch(/^Status: +Failed, version 1 serves$/m);
+    await platform.spry(["delete", "twostates", "--yes"]);
   });
 
   test("logs -f goes on with what an instance writes after it was restarted", async () => {
@@ -321,7 +388,7 @@ describe("looking", () => {
 describe("mistakes are one sentence each", () => {
   const mistakes: [string, string[], string][] = [
     ["an unknown option", ["get", "--nope"], "unknown option '--nope'"],
-    ["an unknown command", ["gett"], "Did you mean get?"],
+    ["an unknown command", ["gett"], "\n       did you mean get?"],
     ["lines that are not a number", ["logs", "legacy", "--tail", "abc"], "abc is not a number"],
     ["a time that is not one", ["logs", "legacy", "--since", "yesterday"], "is not a duration"],
     ["seconds that are not", ["deploy", ".", "--timeout", "abc"], "abc is not a number of seconds"],
@@ -335,7 +402,7 @@ describe("mistakes are one sentence each", () => {
     ],
     ["a time limit", ["rollback", "legacy", "--timeout", "abc"], "abc is not a number of seconds"],
     ["nothing to apply", ["apply"], "name a file or a directory"],
-    ["help of the command", ["deploy", "--nope"], "(see npx spry deploy --help)"],
+    ["help of the command", ["deploy", "--nope"], "\n       see npx spry deploy --help"],
     ["a command of the original", ["function", "nope"], "function has no command nope"],
     ["a schema of nothing", ["schema", "nope.yaml"], "nope.yaml is not a file with a schema"],
     ["a level", ["logs", "legacy", "--level", "loud"], "loud is not a level"],

@@ -289,9 +289,11 @@ export const main = (event: { extensions: { request: { query: { fail?: string } 
     const listed = await must("secrets", "list");
     expect(listed).toMatch(/db +HOST, USER, password/);
     expect(listed).not.toContain("hidden");
-    await must("env", "set", "shop", "MARK=set", "OTHER=1");
+    expect(await must("env", "set", "shop", "MARK=set", "OTHER=1")).toMatch(/version \d+ serves/);
+    expect((await platform.call("shop.default")).body).toMatch(/!set$/);
     expect(await must("env", "list", "shop")).toMatch(/MARK +set\nOTHER +1/);
-    await platform.callUntil("shop.default", ({ body }) => body.endsWith("!set"));
+    expect(await must("env", "set", "shop", "MARK=set")).toContain("has these variables already");
+    expect(await must("env", "set", "shop", "OTHER-", "--no-wait")).not.toMatch(/version/);
     await must("deploy", path.join(home, "shop"));
     expect(await must("env", "list", "shop")).toMatch(/^NAME +VALUE\nMARK +yes$/m);
     await must("scale", "shop", "2");

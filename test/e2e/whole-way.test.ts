@@ -40,7 +40,7 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     ["up --allow-loopback localhost", /"localhost" is not a host and a port.*localhost:5001/s],
     [
       "logs",
-      /missing required argument 'name'\n\(use npx spry logs <name>; see npx spry logs --help\)/,
+      /missing required argument 'name'\n {7}use npx spry logs <name>; see npx spry logs --help\n/,
     ],
     ["build empty", /required option '-t, --tag <image>' not specified/],
     ["expose a b c d", /too many arguments/],

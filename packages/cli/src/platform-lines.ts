@@ -3,6 +3,7 @@ import path from "node:path";
 import { ownerOf } from "./platform/data-dir-lock.ts";
 import { descriptorsInUse } from "./platform/descriptors.ts";
 import { diskUseOf } from "./platform/disk-use.ts";
+import { sizeText } from "./size-text.ts";
 import { logNames } from "./platform/log-files.ts";
 
 export function descriptorLines(kubeconfig: string | undefined): string[] {
@@ -14,6 +15,22 @@ export function descriptorLines(kubeconfig: string | undefined): string[] {
     `Open files: ${uses.join(", ")}`,
     ...(isFull ? ["            nearly all are in use: what needs one waits; raise the limit"] : []),
   ];
+}
+
+/** The same for programs; empty where no platform of this machine has written the kubeconfig. */
+export function platformFields(kubeconfig: string | undefined): object {
+  const root = kubeconfig === undefined ? undefined : path.dirname(kubeconfig);
+  const descriptors = kubeconfig === undefined ? [] : descriptorsInUse(kubeconfig);
+  const files = descriptors.map(([part, { open, limit }]) => ({ part, open, limit }));
+  if (root === undefined || !ownerOf(root))
+    return { ...(files.length > 0 && { openFiles: files }) };
+  const { parts, isWhole } = diskUseOf(root);
+  return {
+    openFiles: files,
+    dataDirectory: root,
+    disk: { isWhole, parts: parts.map(([part, bytes]) => ({ part, bytes })) },
+    logs: logNames.map((name) => path.join(root, "logs", name)),
+  };
 }
 
 /** Where the data and the logs are, and how much of the disk each part takes. */
@@ -31,9 +48,4 @@ export function diskLines(kubeconfig: string | undefined): string[] {
     `Disk:       ${least}${sizeText(sum)}${uses.length > 0 ? ` (${uses.join(", ")})` : ""}`,
     `Logs:       ${logNames.map((name) => path.join(root, "logs", name)).join(", ")}`,
   ];
-}
-
-function sizeText(bytes: number): string {
-  const inMiB = bytes / 2 ** 20;
-  return inMiB >= 1024 ? `${(inMiB / 1024).toFixed(1)} GiB` : `${inMiB.toFixed(0)} MiB`;
 }

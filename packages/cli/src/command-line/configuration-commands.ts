@@ -1,5 +1,6 @@
 /** Commands about what Functions use, and who may call them. */
 import { type Command } from "commander";
+import { jsonOutput } from "./json-output.ts";
 import { collect, seconds } from "./values.ts";
 
 export function addConfigurationCommands(program: Command): void {
@@ -7,12 +8,17 @@ export function addConfigurationCommands(program: Command): void {
   env
     .command("list <name>")
     .description("list them; values from Secrets are not shown")
+    .addOption(jsonOutput())
     .action(async (name, _options, command) =>
       (await import("../commands/env.ts")).listEnv(name, command.optsWithGlobals()),
     );
   env
     .command("set <name> <variables...>")
-    .description("set variables (NAME=VALUE) or remove them (NAME-)")
+    .description(
+      "set variables (NAME=VALUE) or remove them (NAME-), and wait until they are served",
+    )
+    .option("--no-wait", "return as soon as the Function is changed")
+    .option("--timeout <seconds>", "how long to follow the Function", seconds, 300)
     .action(async (name, variables, _options, command) =>
       (await import("../commands/env.ts")).setEnv(name, variables, command.optsWithGlobals()),
     );
@@ -21,6 +27,7 @@ export function addConfigurationCommands(program: Command): void {
   secrets
     .command("list")
     .description("list Secrets and their keys; values are not shown")
+    .addOption(jsonOutput())
     .action(async (_options, command) =>
       (await import("../commands/secrets.ts")).listSecrets(command.optsWithGlobals()),
     );

@@ -1,6 +1,7 @@
 /** Commands about Functions that are deployed. */
 import { type Command, Option } from "commander";
 import { levelNamed, levels } from "../log-lines.ts";
+import { jsonOutput } from "./json-output.ts";
 import { suggesting } from "./suggestions.ts";
 import {
   collect,
@@ -106,6 +107,7 @@ export function addFunctionCommands(program: Command): void {
   program
     .command("status")
     .description("show the cluster, how many Functions run, and why others do not")
+    .addOption(jsonOutput())
     .option("--scrape-config", "print how Prometheus reads the metrics of this machine's platform")
     .option("--data-dir <dir>", "for --scrape-config: its data directory, if not .spry")
     .action(async (_options, command) =>
@@ -134,6 +136,7 @@ export function addFunctionCommands(program: Command): void {
   program
     .command("describe <name>")
     .description("show a Function's state, the reason for it, and what to do")
+    .addOption(jsonOutput())
     .action(async (name, _options, command) =>
       (await import("../commands/describe.ts")).describe(name, command.optsWithGlobals()),
     );
@@ -228,6 +231,7 @@ export function addFunctionCommands(program: Command): void {
   program
     .command("traffic <name> [shares]")
     .description("show or set which versions get which share of the requests: 3=90,latest=10")
+    .addOption(jsonOutput())
     .option("--tag <version=tag>", "a host of its own for a version (repeatable)", collect)
     .action(async (name, shares, _options, command) =>
       (await import("../commands/traffic.ts")).traffic(name, shares, command.optsWithGlobals()),

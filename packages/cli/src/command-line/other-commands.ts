@@ -1,5 +1,6 @@
 /** Commands about the command itself, and about the kind Function. */
-import { Argument, type Command, Option } from "commander";
+import { Argument, type Command } from "commander";
+import { jsonOutput } from "./json-output.ts";
 import { suggesting } from "./suggestions.ts";
 
 export function addOtherCommands(program: Command): void {
@@ -33,7 +34,7 @@ export function addOtherCommands(program: Command): void {
   program
     .command("version")
     .description("print the version of this command, and of the cluster if one can be reached")
-    .addOption(suggesting(new Option("-o, --output <format>", "json"), ["json"]))
+    .addOption(jsonOutput())
     .action(async (_options, command) =>
       (await import("../commands/version.ts")).printVersion(command.optsWithGlobals()),
     );

@@ -1,5 +1,6 @@
 /** Commands about the platform of this machine. */
 import { type Command, Option } from "commander";
+import { jsonOutput } from "./json-output.ts";
 import { podSecurityLevels } from "../pod-security-levels.ts";
 import { sandboxKinds } from "../sandbox-kinds.ts";
 import { collect, hostNames, port, warmProcesses } from "./values.ts";
@@ -102,6 +103,7 @@ export function addPlatformCommands(program: Command): void {
     .description(
       "check this machine, and a data directory: objects, certificates, images by digest",
     )
+    .addOption(jsonOutput())
     .option("--data-dir <dir>", "the data directory", ".spry")
     .action(async (_options, command) =>
       (await import("../commands/doctor.ts")).doctor(command.optsWithGlobals()),

@@ -21,7 +21,16 @@ export function createProgram(): Command {
     // Ends the process by itself otherwise, before it is known that the text could not be written.
     .exitOverride()
     .configureOutput({
-      outputError: (text, write) => write(wrapped(text, columnsOf(process.stderr), errorIndent)),
+      // As `printError` has it.
+      outputError: (text, write) => {
+        const [sentence = "", ...rest] = text.trimEnd().split("\n");
+        const lines = rest.map((line) =>
+          line.replace(/^\(Did you mean (.*)\)$/, "did you mean $1"),
+        );
+        const columns = columnsOf(process.stderr);
+        write(`${wrapped(sentence, columns, errorIndent)}\n`);
+        for (const line of lines) write(`${" ".repeat(errorIndent)}${line}\n`);
+      },
     })
     .description("Functions on Kubernetes, or on one machine with no cluster")
     .version(version)
@@ -64,7 +73,7 @@ function nameHelp(command: Command, name: string): void {
   );
   const isOptional = command.registeredArguments.every((each) => !each.required);
   const use = isOptional ? "" : `use ${[name, ...parameters].join(" ")}; `;
-  command.showHelpAfterError(`(${use}see ${name} --help)`);
+  command.showHelpAfterError(`${" ".repeat(errorIndent)}${use}see ${name} --help`);
   for (const each of command.commands) nameHelp(each, `${name} ${each.name()}`);
 }
 

@@ -12,9 +12,12 @@ import { connect, type Connection, type GlobalOptions, urlOf } from "../connecti
 import { findFunction } from "../find-function.ts";
 import { failureOf } from "../follow.ts";
 import { withShownCommands } from "../shown-command.ts";
+import { printableJson } from "../printable-json.ts";
+import { shownState, statusWord } from "../shown-state.ts";
 import { tableLines } from "../table.ts";
 import { columnsOf, shortened, withShortDigests, wrapped } from "../terminal-width.ts";
-import { age, statusWord } from "./get.ts";
+import { type UserError } from "../user-error.ts";
+import { age } from "./get.ts";
 
 const shownEvents = 10;
 const shownVersions = 5;
@@ -22,7 +25,10 @@ const defaultProfile = "L";
 /** Of an Event: the rest is in its object. */
 const maxMessage = 160;
 /** Prints a Function's state, why it is so and what to do, its Pods, versions and Events. */
-export async function describe(name: string, options: GlobalOptions): Promise<void> {
+export async function describe(
+  name: string,
+  options: GlobalOptions & { output?: string },
+): Promise<void> {
   const connection = await connect(options);
   const { client, namespace } = connection;
   const fn = await findFunction(client, namespace, name);
@@ -32,14 +38,40 @@ export async function describe(name: string, options: GlobalOptions): Promise<vo
     listed(client.list(functionRevisions, { namespace, labelSelector })),
     eventsOf(client, fn),
   ]);
-  const newest = revisionsOf(fn, versions)[0]?.revision;
+  const own = revisionsOf(fn, versions);
+  const newest = own[0]?.revision;
+  if (options.output === "json")
+    return console.log(
+      printableJson(
+        {
+          name,
+          namespace,
+          state: statusWord(fn),
+          ...(fn.status?.revision !== undefined && { servingVersion: fn.status.revision }),
+          url: urlFor(fn, connection),
+          ...problemFields(fn, newest),
+          runtime: fn.status?.runtime ?? fn.spec.runtime,
+          image: fn.status?.build?.image,
+          replicas: fn.status?.replicas ?? 0,
+          instances: pods.filter(isInstance).map(instanceOf),
+          versions: own.map(({ revision, data: { time, author } }) => ({ revision, time, author })),
+          events: inOrder(events).map((event) => ({
+            time: timeOf(event),
+            type: event.type,
+            reason: event.reason,
+            message: event.message,
+          })),
+        },
+        2,
+      ),
+    );
   const lines = [
     ...summary(fn, connection, newest),
     ...problem(fn, newest),
     ...section("Instances", podLines(pods)),
     ...section(
       "Versions",
-      revisionsOf(fn, versions)
+      own
         .slice(0, shownVersions)
         .map(({ revision, data }) => [
           String(revision),
@@ -69,11 +101,15 @@ async function eventsOf(client: KubeClient, { metadata }: Function): Promise<Eve
   return found.filter(({ involvedObject: { uid: about } }) => !about || about === uid);
 }
 
-function summary(fn: Function, { gateway }: Connection, newest: number | undefined): string[] {
+function urlFor({ metadata }: Function, { gateway }: Connection): string {
+  const { name = "", namespace = "" } = metadata;
+  return gateway
+    ? urlOf(gateway, name, namespace)
+    : `http://${name}.${namespace}.svc.cluster.local`;
+}
+
+function summary(fn: Function, connection: Connection, newest: number | undefined): string[] {
   const { metadata, spec, status } = fn;
-  const word = statusWord(fn);
-  const serves =
-    status?.revision !== undefined && !(word === "Failed" && status.revision === newest);
   const { name = "", namespace = "", creationTimestamp } = metadata;
   const { inline, gitRepository, image } = spec.source;
   const source = gitRepository
@@ -90,11 +126,8 @@ function summary(fn: Function, { gateway }: Connection, newest: number | undefin
   const scale = spec.scaleConfig;
   const rows: [string, string][] = [
     ["Name", `${name} (namespace ${namespace})`],
-    ["Status", `${word}${serves ? `, version ${status?.revision} serves` : ""}`],
-    [
-      "URL",
-      gateway ? urlOf(gateway, name, namespace) : `http://${name}.${namespace}.svc.cluster.local`,
-    ],
+    ["Status", statusLine(fn, newest)],
+    ["URL", urlFor(fn, connection)],
     ["Runtime", status?.runtime ?? spec.runtime ?? ""],
     ["Source", source],
     ["Image", imageText(status?.build?.image)],
@@ -110,6 +143,14 @@ function summary(fn: Function, { gateway }: Connection, newest: number | undefin
   return rows.map(([title, text]) => `${`${title}:`.padEnd(11)} ${text}`);
 }
 
+/** With the version that serves, also where all is well. */
+function statusLine(fn: Function, newest: number | undefined): string {
+  const word = statusWord(fn);
+  const serving = fn.status?.revision;
+  const isWithout = serving === undefined || word === "Failed";
+  return isWithout ? shownState(fn, newest) : `${word}, version ${serving} serves`;
+}
+
 /** On a terminal, the digest's first digits: those that `history` and Events show. */
 function imageText(image: string | undefined): string {
   if (image === undefined) return "not built yet";
@@ -117,13 +158,25 @@ function imageText(image: string | undefined): string {
 }
 
 /** The first condition that is False, in words. */
+function failureIn(fn: Function, version: number | undefined): UserError | undefined {
+  const failed = ["ConfigurationReady", "BuildReady", "Running"]
+    .map((type) => fn.status?.conditions?.find((each) => each.type === type))
+    .find((each) => each?.status === "False");
+  return failed && failureOf(fn, failed, version);
+}
+
+function problemFields(fn: Function, version: number | undefined): object {
+  const failure = failureIn(fn, version);
+  if (!failure) return {};
+  const { message, wayOut = "" } = failure;
+  return { problem: withShownCommands(message), wayOut: withShownCommands(wayOut) };
+}
+
 function problem(fn: Function, version: number | undefined): string[] {
   const conditions = fn.status?.conditions ?? [];
-  const failed = ["ConfigurationReady", "BuildReady", "Running"]
-    .map((type) => conditions.find((each) => each.type === type))
-    .find((each) => each?.status === "False");
-  if (failed) {
-    const { message, wayOut = "" } = failureOf(fn, failed, version);
+  const failure = failureIn(fn, version);
+  if (failure) {
+    const { message, wayOut = "" } = failure;
     const columns = columnsOf(process.stdout);
     const lines = wrapped(withShownCommands(`${message}\n${wayOut}`), columns && columns - 2).split(
       "\n",
@@ -142,35 +195,44 @@ function section(title: string, rows: string[][]): string[] {
 }
 
 /** Of the Function itself, served either way; the others are builds. */
-const isInstance = (found: Record<string, string>): boolean =>
+const isInstance = ({ metadata: { labels: found = {} } }: Pod): boolean =>
   found[labels.resource] === "deployment" || knativeLabels.revision in found;
 
 function podLines(pods: readonly Pod[]): string[][] {
   return pods
-    .filter(({ metadata }) => isInstance(metadata.labels ?? {}))
-    .map(({ metadata, status }) => {
-      const [container] = status?.containerStatuses ?? [];
-      const restarts = container?.restartCount ?? 0;
-      const state = container?.ready
-        ? "ready"
-        : (container?.state?.waiting?.reason ??
-          container?.state?.terminated?.reason ??
-          status?.phase ??
-          "");
+    .filter(isInstance)
+    .map(instanceOf)
+    .map(({ name, state, createdAt, restarts }) => {
       const again =
         restarts > 0 ? `restarted ${restarts === 1 ? "once" : `${restarts} times`}` : "";
-      return [metadata.name ?? "", state, age(metadata.creationTimestamp), again];
+      return [name, state, age(createdAt), again];
     });
 }
 
+function instanceOf({ metadata, status }: Pod) {
+  const [container] = status?.containerStatuses ?? [];
+  const { waiting, terminated } = container?.state ?? {};
+  return {
+    name: metadata.name ?? "",
+    state: container?.ready
+      ? "ready"
+      : (waiting?.reason ?? terminated?.reason ?? status?.phase ?? ""),
+    createdAt: metadata.creationTimestamp,
+    restarts: container?.restartCount ?? 0,
+  };
+}
+
+const timeOf = ({ lastTimestamp, metadata }: Event): string =>
+  lastTimestamp ?? metadata.creationTimestamp ?? "";
+
+const inOrder = (events: readonly Event[]): Event[] =>
+  events.toSorted((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1));
+
 function eventLines(events: readonly Event[]): string[][] {
-  const time = ({ lastTimestamp, metadata }: Event) =>
-    lastTimestamp ?? metadata.creationTimestamp ?? "";
-  return events
-    .toSorted((a, b) => (time(a) < time(b) ? -1 : 1))
+  return inOrder(events)
     .slice(-shownEvents)
     .map((event) => {
       const [message = ""] = (event.message ?? "").split("\n");
-      return [`${age(time(event))} ago`, event.reason ?? "", shortened(message, maxMessage)];
+      return [`${age(timeOf(event))} ago`, event.reason ?? "", shortened(message, maxMessage)];
     });
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Function, type FunctionCondition } from "@spry/function";
-import { age, statusWord } from "./get.ts";
+import { shownState, statusWord } from "../shown-state.ts";
+import { age } from "./get.ts";
 
 const now = Date.parse("2026-01-01T00:00:00Z");
 
@@ -47,4 +48,27 @@ describe("one word for all conditions", () => {
       } as unknown as Function),
     ).toBe(word);
   });
+});
+
+describe("the version that serves is named where the newest one does not", () => {
+  const state = (failing: string, revision: number | undefined, newest: number | undefined) => {
+    const types = ["ConfigurationReady", "BuildReady", "Running"];
+    const conditions = types.map((type) => ({ type, status: type === failing ? "False" : "True" }));
+    const fn = { metadata: {}, spec: { source: {} }, status: { conditions, revision } };
+    return shownState(fn as unknown as Function, newest);
+  };
+  test.each([
+    ["Running", 1, 2, "Failed, version 1 serves"],
+    ["BuildReady", 1, undefined, "BuildFailed, version 1 serves"],
+    ["ConfigurationReady", 3, 3, "Invalid, version 3 serves"],
+    ["Running", 2, 2, "Failed"],
+    ["Running", undefined, 1, "Failed"],
+    ["Running", 1, undefined, "Failed"],
+    ["none", 2, 2, "Running"],
+  ])(
+    "%s fails, version %s has served and %s is the newest: %s",
+    (failing, serving, newest, text) => {
+      expect(state(failing, serving, newest)).toBe(text);
+    },
+  );
 });

@@ -7,6 +7,7 @@ import { withoutDirectory } from "../load-failure.ts";
 import { refuseMissingNamespace } from "../missing-namespace.ts";
 import { columnsIn, customTable } from "../custom-columns.ts";
 import { renderJsonPath } from "../json-path.ts";
+import { newestVersions, shownState } from "../shown-state.ts";
 import { fittingTable } from "../table.ts";
 import { columnsOf, wrapped } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
@@ -18,7 +19,7 @@ export interface GetOptions extends GlobalOptions {
   selector?: string;
 }
 
-type Print = (found: Function[], isOne: boolean) => void;
+type Print = (found: Function[], isOne: boolean) => void | Promise<void>;
 
 function checkSelector(text: string | undefined): void {
   try {
@@ -39,7 +40,7 @@ export async function get(given: string | undefined, options: GetOptions): Promi
   const { client, namespace } = connection;
   const name = await nameMeant(connection, given);
   if (name) {
-    print([await findFunction(client, namespace, name)], true);
+    await print([await findFunction(client, namespace, name)], true);
     if (!options.watch) return;
   }
   const which = {
@@ -56,13 +57,13 @@ export async function get(given: string | undefined, options: GetOptions): Promi
         ? `No Functions ${where}. \`spry init\` and \`spry deploy\` create one.`
         : `No Functions ${where} have the labels ${options.selector}.`,
     );
-  } else if (!name) print(items, false);
+  } else if (!name) await print(items, false);
   if (!options.watch) return;
   const { resourceVersion = "" } = metadata;
   for await (const { type, object } of client.watch(functions, { ...which, resourceVersion })) {
     if (type === "BOOKMARK") continue;
     if (type === "DELETED") console.error(`function/${object.metadata.name} deleted`);
-    else print([object], true);
+    else await print([object], true);
   }
 }
 
@@ -154,9 +155,10 @@ function printRows(connection: Connection, isWide: boolean, isOfAll: boolean): P
   const header = ["NAMESPACE", "NAME", "STATUS", "RUNTIME", "REPLICAS", "AGE", "URL"];
   let isFirst = true;
   let widths: string[][] = [];
-  return (found, isOne) => {
+  return async (found, isOne) => {
+    const newest = await newestVersions(connection.client, found);
     const rows = found.map((object) => [
-      ...rowOf(object, connection),
+      ...rowOf(object, connection, newest(object)),
       ...(isWide ? wideCells(object) : []),
     ]);
     const title = isWide ? [...header, "SOURCE", "IMAGE"] : header;
@@ -177,30 +179,17 @@ function wideCells({ spec, status }: Function): string[] {
   return [source, status?.build?.image?.split("@")[1]?.slice(7, 19) ?? ""];
 }
 
-function rowOf(object: Function, { gateway }: Connection): string[] {
+function rowOf(object: Function, { gateway }: Connection, newest: number | undefined): string[] {
   const { name = "", namespace = "", creationTimestamp } = object.metadata;
   return [
     namespace,
     name,
-    statusWord(object),
+    shownState(object, newest),
     object.status?.runtime ?? object.spec.runtime ?? "",
     String(object.status?.replicas ?? 0),
     age(creationTimestamp),
     gateway ? urlOf(gateway, name, namespace) : "",
   ];
-}
-
-/** One word for all conditions: what fails first, else what is waited for, else Running. */
-export function statusWord(object: Function): string {
-  const conditions = object.status?.conditions ?? [];
-  const statusOf = (type: string) =>
-    conditions.find((condition) => condition.type === type)?.status;
-  if (conditions.length === 0) return "Initializing";
-  if (statusOf("ConfigurationReady") === "False") return "Invalid";
-  if (statusOf("BuildReady") === "False") return "BuildFailed";
-  if (statusOf("Running") === "False") return "Failed";
-  if (statusOf("BuildReady") !== "True") return "Building";
-  return statusOf("Running") === "True" ? "Running" : "Deploying";
 }
 
 /** Like kubectl: the largest unit that says enough. */

@@ -1,5 +1,12 @@
 import { isServedOnDemand } from "@spry/function";
-import { type KubeClient, type KubeList, type Pod, resources, StatusError } from "@spry/kube";
+import {
+  isNotFound,
+  type KubeClient,
+  type KubeList,
+  type Pod,
+  resources,
+  StatusError,
+} from "@spry/kube";
 import { hasStarted, stepsOf, untilBegun } from "../build-output.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { unansweredRequests } from "../gateway-log.ts";
@@ -183,6 +190,8 @@ async function print(
       printer.write(name, decoder.decode(chunk, { stream: true }), run);
     printer.end(name, run);
   } catch (error) {
+    // It was replaced since the list was read.
+    if (isNotFound(error) && container === undefined && !options.previous) return;
     const { message } = error as Error;
     const isFirst = options.previous && /previous terminated container/.test(message);
     // What ended longer ago need not be kept.

@@ -6,6 +6,7 @@ import { fieldManager } from "../apply-object.ts";
 import { parseDotEnv } from "../dot-env.ts";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { refuseMissingNamespace } from "../missing-namespace.ts";
+import { printableJson } from "../printable-json.ts";
 import { tableLines } from "../table.ts";
 import { readText } from "../text-file.ts";
 import { UserError } from "../user-error.ts";
@@ -14,23 +15,30 @@ import { age } from "./get.ts";
 const maxBytes = 1024 * 1024;
 
 /** Prints the namespace's Secrets and their keys, without values; those of the platform are left out. */
-export async function listSecrets(options: GlobalOptions): Promise<void> {
+export async function listSecrets(options: GlobalOptions & { output?: string }): Promise<void> {
   const { client, namespace } = await connect(options);
   const { items } = await client.list(resources.secrets, { namespace });
   const own = items.filter(
     ({ metadata, type = "Opaque" }) => type === "Opaque" && !metadata.labels?.[labels.config],
   );
   if (items.length === 0) await refuseMissingNamespace(client, namespace);
+  const keysOf = ({ data }: Secret) => Object.keys(data ?? {}).sort();
+  if (options.output === "json") {
+    const all = own.map((secret) => ({
+      name: secret.metadata.name,
+      keys: keysOf(secret),
+      createdAt: secret.metadata.creationTimestamp,
+    }));
+    return console.log(printableJson(all, 2));
+  }
   if (own.length === 0)
     return console.error(
       `No Secrets in namespace ${namespace}. \`spry secrets set NAME KEY=VALUE\` creates one.`,
     );
-  const rows = own.map(({ metadata, data }) => [
-    metadata.name ?? "",
-    Object.keys(data ?? {})
-      .sort()
-      .join(", "),
-    age(metadata.creationTimestamp),
+  const rows = own.map((secret) => [
+    secret.metadata.name ?? "",
+    keysOf(secret).join(", "),
+    age(secret.metadata.creationTimestamp),
   ]);
   for (const line of tableLines(["NAME", "KEYS", "AGE"], rows)) console.log(line);
 }

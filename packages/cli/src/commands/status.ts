@@ -1,15 +1,17 @@
 import { type Function, functions } from "@spry/function";
 import { connect, type GlobalOptions, kubeconfigFile, urlOf } from "../connection.ts";
-import { descriptorLines, diskLines } from "../platform-lines.ts";
+import { descriptorLines, diskLines, platformFields } from "../platform-lines.ts";
+import { printableJson } from "../printable-json.ts";
 import { printable } from "../printable.ts";
 import { scrapeConfig } from "../scrape-config.ts";
 import { shortReason } from "../short-reason.ts";
 import { tableLines } from "../table.ts";
-import { statusWord } from "./get.ts";
+import { newestVersions, shownState, statusWord } from "../shown-state.ts";
 
 export interface StatusOptions extends GlobalOptions {
   /** Print that instead. */
   scrapeConfig?: boolean;
+  output?: string;
   dataDir?: string;
 }
 
@@ -26,17 +28,37 @@ export async function status(options: StatusOptions): Promise<void> {
   const { items } = await client.list(functions, { namespace: options.namespace });
   const counts = new Map<string, number>();
   for (const fn of items) counts.set(statusWord(fn), (counts.get(statusWord(fn)) ?? 0) + 1);
+  const failing = items.filter((fn) => problemOf(fn) !== undefined);
+  const newest = await newestVersions(client, failing);
+  if (options.output === "json") {
+    const overview = {
+      cluster: gitVersion,
+      ...(gateway && { gateway: gateway.href }),
+      ...platformFields(kubeconfigFile(options)),
+      functions: {
+        total: items.length,
+        states: Object.fromEntries(counts),
+        failing: failing.map((fn) => ({
+          namespace: fn.metadata.namespace,
+          name: fn.metadata.name,
+          state: statusWord(fn),
+          ...(fn.status?.revision !== undefined && { servingVersion: fn.status.revision }),
+          reason: shortReason(problemOf(fn) ?? ""),
+        })),
+      },
+    };
+    return console.log(printableJson(overview, 2));
+  }
   const summary = [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
   console.log(`Cluster:    ${gitVersion}`);
   if (gateway) console.log(`Gateway:    ${gateway.href}`);
   for (const line of descriptorLines(kubeconfigFile(options))) console.log(line);
   for (const line of diskLines(kubeconfigFile(options))) console.log(line);
   console.log(`Functions:  ${items.length}${summary ? ` (${summary})` : ""}`);
-  const failing = items.filter((fn) => problemOf(fn) !== undefined);
   if (failing.length === 0) return;
   const rows = failing.map((fn) => [
     `${fn.metadata.namespace}/${fn.metadata.name}`,
-    statusWord(fn),
+    shownState(fn, newest(fn)),
     printable(shortReason(problemOf(fn) ?? "")),
   ]);
   console.log();

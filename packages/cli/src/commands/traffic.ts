@@ -2,11 +2,14 @@ import { type Function, functions, type TrafficShare, validateFunction } from "@
 import { type KubeClient } from "@spry/kube";
 import { connect, type GlobalOptions } from "../connection.ts";
 import { findFunction, findHistory } from "../find-function.ts";
+import { printableJson } from "../printable-json.ts";
 import { UserError } from "../user-error.ts";
 
 export interface TrafficOptions extends GlobalOptions {
   /** `<share>=<tag>` each. */
   tag?: string[];
+  /** `json`: the shares as `spec.traffic` has them. */
+  output?: string;
 }
 
 const usage = "write shares as in `spry traffic dice 3=90,latest=10`, tags as in `--tag 3=old`";
@@ -22,7 +25,9 @@ export async function traffic(
 ): Promise<void> {
   const { client, namespace } = await connect(options);
   const fn = await findFunction(client, namespace, name);
-  if (shares === undefined && !options.tag?.length) return console.log(describe(fn));
+  const print = (shown: Function) =>
+    console.log(options.output === "json" ? printableJson(present(shown), 2) : describe(shown));
+  if (shares === undefined && !options.tag?.length) return print(fn);
   const wanted = withTags(shares === undefined ? present(fn) : parseShares(shares), options.tag);
   const changed = { ...fn, spec: { ...fn.spec, traffic: wanted } };
   const [error] = validateFunction(changed).filter(({ path }) => path.startsWith("spec.traffic"));
@@ -32,7 +37,7 @@ export async function traffic(
   const stored = await client.patch(functions, { namespace, name }, patch, {
     fieldManager: "spry-cli",
   });
-  console.log(describe(stored));
+  print(stored);
 }
 
 /** The Function would fail with the others as well, where one of the shares leads nowhere. */

@@ -1,5 +1,6 @@
+import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
-import { commandsFor } from "./trust.ts";
+import { commandsFor, trust } from "./trust.ts";
 
 test.each<[NodeJS.Platform, string[], string[]]>([
   [
@@ -28,4 +29,10 @@ test.each<[NodeJS.Platform, string[], string[]]>([
 ])("how %s with %j comes to trust a certificate", (platform, present, commands) => {
   const found = commandsFor(platform, "ca", (path) => present.includes(path));
   expect(found.map((command) => command.join(" "))).toEqual(commands);
+});
+
+test("a directory without a platform is named as that", async () => {
+  await expect(trust({ dataDir: tmpdir() })).rejects.toThrow(
+    `${tmpdir()} is not the data directory of a platform`,
+  );
 });

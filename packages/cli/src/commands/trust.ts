@@ -16,7 +16,13 @@ export interface TrustOptions {
  * `install`, does so. It can sign for names of this machine and of private networks only.
  */
 export async function trust({ dataDir, install = false }: TrustOptions): Promise<void> {
-  const file = path.join(path.resolve(dataDir), "pki", `${hostAuthorityName}.crt`);
+  const root = path.resolve(dataDir);
+  const file = path.join(root, "pki", `${hostAuthorityName}.crt`);
+  if (!existsSync(path.join(root, "pki")))
+    throw new UserError(
+      `${root} is not the data directory of a platform`,
+      "name it with --data-dir",
+    );
   if (!existsSync(file))
     throw new UserError(
       `a certificate authority for hosts does not exist in ${dataDir} yet`,

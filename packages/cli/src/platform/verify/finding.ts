@@ -4,6 +4,8 @@ export interface Finding {
   what: string;
   /** Absent when all is well. */
   problem?: string;
+  /** Worth knowing, and neither good nor bad by itself: what is missing may never be needed. */
+  isNote?: boolean;
   /** What to do about it. */
   wayOut?: string;
 }

@@ -6,7 +6,7 @@ import { runtimes } from "@spry/function";
 import { findPython } from "@spry/machine";
 import { connect, type GlobalOptions } from "../../connection.ts";
 import { messageOf } from "@spry/kube";
-import { megabytes } from "../../project/files.ts";
+import { sizeText } from "../../size-text.ts";
 import { type Finding } from "./finding.ts";
 
 const usualPorts = { API: 6443, gateway: 8080, registry: 5000 };
@@ -20,34 +20,55 @@ export async function* checkMachine(
   options: GlobalOptions,
 ): AsyncGenerator<Finding> {
   yield { what: `Node.js ${process.versions.node} on ${process.platform}-${process.arch}` };
-  if (!isUsed)
-    for (const [name, port] of Object.entries(usualPorts))
-      yield (await isFree(port))
-        ? { what: `port ${port} (${name}) is free` }
-        : {
-            what: `port ${port} (${name})`,
-            problem: "another program listens on it",
-            wayOut: `stop it, or start the platform with another port`,
-          };
+  if (!isUsed) yield* ports(await portsOfPlatform(options));
   yield await resolution();
-  for (const { language, interpreter } of runtimes) {
+  for (const { name, language, interpreter } of runtimes) {
     if (language !== "python") continue;
     const version = interpreter.replace("python@", "");
     const found = await findPython(version);
     yield found
       ? { what: `Python ${version}: ${found.executable}` }
       : {
-          what: `Python ${version}`,
-          problem: "not found",
-          wayOut: "install it, or Go, which fetches it; only Python Functions need it",
+          what: `Python ${version} is not on this machine`,
+          isNote: true,
+          wayOut: `only Functions with the runtime ${name} need it: install it, or Go, which fetches it`,
         };
   }
   const { bavail, bsize } = statfsSync(directory);
   const free = bavail * bsize;
   yield free >= enoughBytes
-    ? { what: `${megabytes(free)} of disk space are free` }
-    : { what: "disk space", problem: `only ${megabytes(free)} are free` };
+    ? { what: `${sizeText(free)} of disk space are free` }
+    : { what: "disk space", problem: `only ${sizeText(free)} are free` };
   yield await cluster(options);
+}
+
+/** `taken`: by the platform that commands talk to, whose data directory is another one. */
+async function* ports(taken: ReadonlySet<number>): AsyncGenerator<Finding> {
+  for (const [name, port] of Object.entries(usualPorts)) {
+    if (await isFree(port)) yield { what: `port ${port} (${name}) is free` };
+    else if (taken.has(port))
+      yield {
+        what: `port ${port} (${name}) is used by the platform of the kubeconfig`,
+        isNote: true,
+      };
+    else
+      yield {
+        what: `port ${port} (${name})`,
+        problem: "another program listens on it",
+        wayOut: `stop it, or start the platform with another port`,
+      };
+  }
+}
+
+async function portsOfPlatform(options: GlobalOptions): Promise<Set<number>> {
+  try {
+    const { cluster: config, gateway, registry } = await connect(options);
+    const urls = [new URL(config.server), gateway, registry];
+    return new Set(urls.flatMap((url) => (url ? Number(url.port) : [])));
+  } catch {
+    // Without a kubeconfig there is none.
+    return new Set();
+  }
 }
 
 async function resolution(): Promise<Finding> {
@@ -58,6 +79,7 @@ async function resolution(): Promise<Finding> {
   } catch {
     return {
       what: `${name} does not resolve for all programs`,
+      isNote: true,
       wayOut:
         "browsers and curl do it themselves; for others use http://localhost:8080/fn/NAMESPACE/FUNCTION/",
     };
@@ -94,7 +116,7 @@ async function cluster(options: GlobalOptions): Promise<Finding> {
     };
   } catch (error) {
     const [reason] = messageOf(error).split("\n");
-    return { what: `cluster: not available (${reason})` };
+    return { what: `cluster: not available (${reason})`, isNote: true };
   }
 }
 

@@ -45,7 +45,8 @@ async function store({ root, api }: Places): Promise<Finding> {
   const wayOut = `put a backup in its place with \`${spryCommand(`restore --force --data-dir ${root} FILE`)}\``;
   if (!existsSync(file)) {
     // A directory in which nothing was started yet has neither.
-    if (!existsSync(path.join(root, "kubeconfig"))) return { what: "store: none yet" };
+    if (!existsSync(path.join(root, "kubeconfig")))
+      return { what: "store: none yet", isNote: true };
     return { what: "store", problem: `${file} is missing`, wayOut };
   }
   try {
@@ -60,7 +61,8 @@ function* certificates({ pki }: Places): Generator<Finding> {
   // A folder that an older version did not have is made at the next start.
   const isThere = (file: string) => existsSync(path.join(pki, path.dirname(file)));
   const names = certificateFiles().filter(isThere);
-  if (!existsSync(path.join(pki, "ca.crt"))) return yield { what: "certificates: none yet" };
+  if (!existsSync(path.join(pki, "ca.crt")))
+    return yield { what: "certificates: none yet", isNote: true };
   const problems = names.flatMap((name): Finding[] => {
     const folder = path.join(pki, path.dirname(name));
     const problem = certificateProblem(folder, path.basename(name));
