@@ -13,9 +13,10 @@ const given = process.argv.slice(2);
 // From a PATH with it, as a user types it: messages show commands in the same way. npx has it on a PATH, too.
 const isByName =
   path.basename(process.argv[1] ?? "") === "spry" && process.env.npm_command !== "exec";
-if (isByName) process.env.SPRY_COMMAND = "spry";
 ensureInstalled();
 const programs = await ensurePrograms();
+// Not for what is made once for all, as the text of help.
+if (isByName) process.env.SPRY_COMMAND = "spry";
 const main = path.join(programs, "main.js");
 
 if (given.length === 0 || (given.length === 1 && /^(?:-h|--help|help)$/.test(given[0]))) {
