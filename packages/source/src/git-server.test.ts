@@ -1,6 +1,6 @@
 /** Which servers are contacted, how they are proved to be the right ones, and logins over SSH. */
 import { type AddressInfo, createServer } from "node:net";
-import { networkInterfaces } from "node:os";
+import { ownAddresses } from "@spry/test-kit";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type GitCredentials } from "./credentials.ts";
@@ -124,8 +124,7 @@ describe("a server that a tenant may not reach from here", () => {
   });
 
   test("is every address that this machine has", async () => {
-    const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-    for (const { address } of own) {
+    for (const { address } of ownAddresses()) {
       const host = address.includes(":") ? `[${address.replace(/%.*/, "")}]` : address;
       expect(await asked(`http://${host}:9/shop.git`)).toMatch(denied);
     }

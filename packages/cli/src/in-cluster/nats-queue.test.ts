@@ -1,7 +1,7 @@
 /** Which NATS servers get credentials; the servers are a socket that writes down what it is sent. */
 import { createServer, type Socket } from "node:net";
 import { type AddressInfo } from "node:net";
-import { networkInterfaces } from "node:os";
+import { ownAddresses } from "@spry/test-kit";
 import { silentLogger } from "@spry/kube";
 import { expect, onTestFinished, test } from "vitest";
 import { natsQueue } from "./nats-queue.ts";
@@ -30,9 +30,9 @@ async function listener(): Promise<{ port: number; received: () => string }> {
   return { port: (server.address() as AddressInfo).port, received: () => received };
 }
 
-const address = Object.values(networkInterfaces())
-  .flat()
-  .find((each) => each?.family === "IPv4" && !each.internal)?.address;
+const address = ownAddresses().find(
+  ({ family, internal }) => family === "IPv4" && !internal,
+)?.address;
 
 const external = (server: string, more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
   NATS_EXTERNAL_SERVERS: server,

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { type AddressInfo } from "node:net";
-import { networkInterfaces } from "node:os";
+import { ownAddresses } from "@spry/test-kit";
 import { expect, test } from "vitest";
 import { postOutside } from "./post-outside.ts";
 
@@ -35,8 +35,7 @@ test.each([
 });
 
 test("in a cluster, nothing is sent to an address that this machine has itself", async () => {
-  const own = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  for (const { address } of own) {
+  for (const { address } of ownAddresses()) {
     const host = address.includes(":") ? `[${address.replace(/%.*/, "")}]` : address;
     const request = { headers: {}, body: Buffer.alloc(0), timeoutMs: 1_000, allowPrivate: false };
     const result = await postOutside({ ...request, url: `http://${host}:9/` });

@@ -1,15 +1,13 @@
 /** Which addresses are called for tenants, in every way that an address can be written. */
 import { createServer, request } from "node:http";
 import { type AddressInfo, type LookupFunction } from "node:net";
-import { networkInterfaces } from "node:os";
+import { ownAddresses } from "@spry/test-kit";
 import { expect, onTestFinished, test } from "vitest";
 import { addressKind } from "./address-kind.ts";
 import { OutboundGuard, type OutboundPolicy } from "./guard.ts";
 import { parseHostPort } from "./host-port.ts";
 
-const own = Object.values(networkInterfaces())
-  .flatMap((each) => each ?? [])
-  .map(({ address }) => address);
+const own = ownAddresses().map(({ address }) => address);
 
 test.each<[address: string, kind: string | undefined]>([
   ["1.1.1.1", "public"],

@@ -5,8 +5,8 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, type LookupFunction } from "node:net";
-import { networkInterfaces } from "node:os";
 import { type HostPort, ManualClock, OutboundGuard, resources, silentLogger } from "@spry/kube";
+import { ownAddresses } from "@spry/test-kit";
 import { expect, onTestFinished, test } from "vitest";
 import { eventually, startMachine, startRegistry, temporaryDirectory } from "../testing.ts";
 import { ImageStore } from "./images.ts";
@@ -59,9 +59,9 @@ const refused = (host: string) =>
   `${host} leads to an address that no image is pulled from: loopback, this machine's own, a Pod's of another namespace, link-local or reserved; ` +
   "the operator can allow a registry on this machine by spry up --allow-loopback HOST:PORT";
 
-const own = Object.values(networkInterfaces())
-  .flatMap((each) => each ?? [])
-  .map(({ address }) => (address.includes(":") ? `[${address.replace(/%.*/, "")}]` : address));
+const own = ownAddresses().map(({ address }) =>
+  address.includes(":") ? `[${address.replace(/%.*/, "")}]` : address,
+);
 
 const hosts = [
   ...new Set(["127.0.0.1", "localhost", "a.localhost", "127.8.9.1", "[::1]", "[::ffff:7f00:1]", ...own]),

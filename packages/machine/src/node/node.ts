@@ -35,6 +35,7 @@ import {
   renewLease,
 } from "./node-object.ts";
 import { imagesNamedBy } from "./named-images.ts";
+import { OutdatedPods } from "./outdated-pods.ts";
 import { PodStarts } from "./pod-starts.ts";
 import { PodWorker } from "./pod-worker.ts";
 import { podRefersTo } from "./volumes.ts";
@@ -98,6 +99,7 @@ class NodeAgent implements MachineNode {
   readonly #starts: PodStarts;
   readonly #pods: Informer<Pod>;
   readonly #cluster: ClusterWatch;
+  readonly #outdated: OutdatedPods;
   /** By uid: a Pod made again under its name is another one, and both may be here for a while. */
   readonly #workers = new Map<string, PodWorker>();
   /** Pods that ended here and that others still keep in the API, by a finalizer. */
@@ -138,6 +140,13 @@ class NodeAgent implements MachineNode {
       clock,
       log,
     });
+    this.#outdated = new OutdatedPods({
+      client,
+      pods: this.#pods,
+      events: this.#events,
+      clock,
+      log,
+    });
     this.#cluster = new ClusterWatch({
       client,
       clock,
@@ -171,6 +180,7 @@ class NodeAgent implements MachineNode {
     await Promise.race([this.#pods.synced, aborted(end)]);
     if (end.aborted) return;
     this.#starts.begun();
+    const outdated = await this.#takeOverOutdated(recovered);
     this.#pods.onChange(({ type, object }) => {
       if (type === "deleted") this.#removed(object);
       else this.#put(object, recovered.get(object.metadata.uid ?? ""));
@@ -189,6 +199,7 @@ class NodeAgent implements MachineNode {
     await this.#retrying(end, () => this.#evictions.check());
     await this.#retrying(end, () => this.#register());
     await Promise.all([
+      this.#outdated.replace(outdated, end),
       this.#every(leaseRenewMs, end, () => renewLease(client, name, clock)),
       this.#every(statusRenewMs, end, () => this.#register()),
       this.#every(imageSweepMs, end, () => this.#evictions.collectImages()),
@@ -228,16 +239,37 @@ class NodeAgent implements MachineNode {
     return registerNode(client, name, sandbox, facts, clock);
   }
 
+  /**
+   * Of the Pods whose network is not what it should be, those that others replace go on until then: their uids are the result. The
+   * others are ended, and set up again.
+   */
+  async #takeOverOutdated(recovered: Map<string, RecoveredPod>): Promise<Set<string>> {
+    const byUid = new Map([...this.#pods.list()].map((pod) => [pod.metadata.uid ?? "", pod]));
+    const goOn = new Set<string>();
+    for (const [uid, pod] of recovered) {
+      if (!pod.isOutdated) continue;
+      if (OutdatedPods.isReplaced(byUid.get(uid))) {
+        goOn.add(uid);
+        continue;
+      }
+      await this.#endRecovered(pod, "making a Pod again failed");
+      recovered.delete(uid);
+    }
+    return goOn;
+  }
+
   /** What still runs here of Pods that were deleted while no agent was there. */
   async #endStrangers(strangers: readonly RecoveredPod[]): Promise<void> {
-    for (const { uid, sandbox, containers } of strangers) {
-      for (const { container } of containers) container.kill("SIGTERM");
-      // What is left is looked at again by the next agent; the Pods that are wanted need this one now.
-      await sandbox.close().catch((error: unknown) => {
-        const { log } = this.#options;
-        log.warn({ pod: uid, error: messageOf(error) }, "removing a Pod that was deleted failed");
-      });
-    }
+    for (const pod of strangers)
+      await this.#endRecovered(pod, "removing a Pod that was deleted failed");
+  }
+
+  async #endRecovered({ uid, sandbox, containers }: RecoveredPod, problem: string): Promise<void> {
+    for (const { container } of containers) container.kill("SIGTERM");
+    // What is left is looked at again by the next agent; the Pods that are wanted need this one now.
+    await sandbox.close().catch((error: unknown) => {
+      this.#options.log.warn({ pod: uid, error: messageOf(error) }, problem);
+    });
   }
 
   #put(pod: Pod, recovered?: RecoveredPod): void {

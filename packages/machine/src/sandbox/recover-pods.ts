@@ -7,6 +7,8 @@ import { type PodSandbox, type RecoveredContainer, type RecoveredPod } from "./s
 export interface Recovery<S extends PodSandbox> {
   /** Whether the Pod can go on; by default each can. */
   keeps?(record: PodRecord): Promise<boolean>;
+  /** See `RecoveredPod`; by default none is. */
+  isOutdated?(record: PodRecord): boolean;
   add(record: PodRecord): S;
   /** The container of this name, if it runs or something is known of its end. */
   adopt(sandbox: S, dir: string, name: string): RecoveredContainer | undefined;
@@ -31,7 +33,8 @@ export async function recoverPods<S extends PodSandbox>(
       (name) => recovery.adopt(sandbox, dir, name) ?? [],
     );
     const { namespace, name } = record;
-    recovered.push({ uid, namespace, name, sandbox, containers });
+    const isOutdated = recovery.isOutdated?.(record) ?? false;
+    recovered.push({ uid, namespace, name, sandbox, containers, isOutdated });
   }
   return recovered;
 }

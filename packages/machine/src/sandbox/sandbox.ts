@@ -199,6 +199,8 @@ export interface ExecResult {
 export interface RecoveredPod extends PodIdentity {
   sandbox: PodSandbox;
   containers: RecoveredContainer[];
+  /** Its network is not the one that it would get now: it serves the machine's callers only, until it is made again. */
+  isOutdated: boolean;
 }
 
 /** A container whose process still runs, or of whose end something is known. */

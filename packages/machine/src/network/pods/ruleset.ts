@@ -122,7 +122,9 @@ function knownPortChains(service: ServiceView): PortChain[] {
 }
 
 function portChains({ clusterIp, ports, affinitySeconds }: ServiceView): PortChain[] {
-  return ports.flatMap(({ protocol, port, endpoints }) => {
+  return ports.flatMap(({ protocol, port, endpoints: all }) => {
+    // The loopback address of a Pod that has not got a network of its own yet leads a caller to itself.
+    const endpoints = all.filter(({ ip }) => !ip.startsWith("127."));
     if (endpoints.length === 0) return [];
     const name = protocol.toLowerCase();
     const targets = endpoints.map(({ ip, port }) => `${ip} . ${port}`);

@@ -169,6 +169,7 @@ class OciSandbox implements Sandbox {
     await killStrayRuntimes(this.#dataDir);
     const recovered = await recoverPods<OciPod>(this.#dataDir, {
       keeps: (record) => this.#keeps(record),
+      isOutdated: (record) => this.#isOutdated(record),
       add: (record) => this.#add(record),
       adopt: (sandbox, dir, name) => {
         killPlainProcess(dir, name);
@@ -207,16 +208,15 @@ class OciSandbox implements Sandbox {
 
   /** Also those that have not been taken over yet. */
   #hasContainers(): boolean {
-    return listNames(podsDir(this.#dataDir)).some((uid) => {
-      const dir = podDir(this.#dataDir, uid);
-      return listNames(path.join(dir, "containers")).some((name) => {
-        const known = readOciRecord(dir, name);
-        return known !== undefined && isAlive(known);
-      });
-    });
+    return listNames(podsDir(this.#dataDir)).some((uid) =>
+      this.#isAnyAlive(podDir(this.#dataDir, uid)),
+    );
   }
 
-  /** A Pod whose network cannot be restored cannot continue: it is set up again. */
+  /**
+   * A Pod whose network cannot be restored cannot continue: it is set up again. One whose kind of network has changed goes on while
+   * its programs run, and is made again by the agent.
+   */
   async #keeps({ uid, network, ip }: PodRecord): Promise<boolean> {
     const dir = podDir(this.#dataDir, uid);
     if (!existsSync(path.join(dir, nameFilesDir))) {
@@ -224,9 +224,21 @@ class OciSandbox implements Sandbox {
       for (const name of listNames(path.join(dir, "containers"))) killPlainProcess(dir, name);
       return false;
     }
-    if (network === "own") return (await this.#network?.pods.keep(ip)) === true;
-    // One that shares the machine's network has another address where Pods have networks of their own, and is set up again.
-    return ip === (this.#network ? this.#network.hostAddress : ip);
+    if (this.#isOutdated({ network, ip })) return this.#isAnyAlive(dir);
+    return network !== "own" || (await this.#network?.pods.keep(ip)) === true;
+  }
+
+  /** It has a network of its own where Pods now share the machine's, or the other way round. */
+  #isOutdated({ network, ip }: Pick<PodRecord, "network" | "ip">): boolean {
+    if (network === "own") return this.#network === undefined;
+    return this.#network !== undefined && ip !== this.#network.hostAddress;
+  }
+
+  #isAnyAlive(dir: string): boolean {
+    return listNames(path.join(dir, "containers")).some((name) => {
+      const known = readOciRecord(dir, name);
+      return known !== undefined && isAlive(known);
+    });
   }
 
   /** A container that still runs, or of whose end something is known. */
