@@ -141,7 +141,6 @@ async function serveThread(directory: string): Promise<void> {
   const handler = await loadHandler(directory, settings, publisher, false);
   Error.stackTraceLimit = 10;
   await runStart(handler);
-  tellOfExit();
   const { serveEvents } = await import("./lambda/thread-main.ts");
   await serveEvents(handler, settings);
 }

@@ -2,10 +2,13 @@
  * Applications of the usual frameworks, exported as they are, and servers of `node:http`. They get the request and response
  * that their own server would make: Node.js' classes, with the body unread.
  */
+import { basename } from "node:path";
 import { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type FunctionRequest } from "../function-request.ts";
 import { type FunctionResponse } from "../function-response.ts";
-import { answered, type FunctionHandler } from "../handler.ts";
+import { parameterNames } from "../dialects/parameter-names.ts";
+import { answered, type FunctionHandler, type UserFunction } from "../handler.ts";
+import { LoadError } from "../load-error.ts";
 import { type Exports } from "../load-module.ts";
 import { logError } from "../log.ts";
 import { memberOf } from "../member-of.ts";
@@ -68,6 +71,31 @@ export function serverHandler(server: Server, settings: Settings): FunctionHandl
   return applicationHandler(ofServer(server), settings);
 }
 
+/**
+ * A plugin by itself, `(fastify, opts[, done])`, as `fastify start` runs it: registered with an application that the code's own Fastify makes.
+ * Throws a LoadError where the code has none.
+ */
+export function fastifyPlugin(
+  found: UserFunction,
+  { settings, file }: ApplicationOptions,
+): FunctionHandler | undefined {
+  if (!/^fastify(?:Instance)?$/i.test(parameterNames(found)[0] ?? "")) return undefined;
+  const { createRequire } = process.getBuiltinModule("node:module");
+  let fastify: (options: unknown) => FastifyLike;
+  try {
+    fastify = createRequire(file)("fastify") as typeof fastify;
+  } catch {
+    throw new LoadError(
+      `loading ${basename(file)}: it exports a plugin of Fastify, and fastify is not among the dependencies of package.json`,
+    );
+  }
+  const { options = {} } = found as { options?: object };
+  const application = fastify(options);
+  application.register(found, options);
+  const handler = asApplication(application, { settings, file });
+  return handler && { ...handler, isApplication: false };
+}
+
 function applicationOf(found: Record<string, unknown>, file: string): Application | undefined {
   if (found instanceof Server) return ofServer(found);
   const has = (...members: string[]) =>
@@ -107,6 +135,7 @@ function ofRouter(router: unknown, file: string): Listener {
 }
 
 interface FastifyLike {
+  register: (plugin: UserFunction, options: object) => unknown;
   ready: () => Promise<unknown>;
   close: () => Promise<unknown>;
   server: Server;

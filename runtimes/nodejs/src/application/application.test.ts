@@ -236,3 +236,26 @@ test("a program that neither exports nor listens fails with a message when it ha
   expect(code).toBe(1);
   expect(stderr).toContain("it has no exports");
 });
+
+describe("a plugin of Fastify", () => {
+  const plugin = `export default async function (fastify, opts) { fastify.route = "/a"; }\nexport const options = {};`;
+
+  test("is registered with an application of the code's own Fastify", async () => {
+    const { url } = await startFunction({
+      "handler.mjs": plugin,
+      "node_modules/fastify/index.js": `${fastify}
+        module.exports = () => Object.assign(new Fastify(), { async ready() { await this.plugin(this, {}); },
+          register(plugin) { this.plugin = plugin; this.server = createServer((request, response) => response.end("plugin for " + this.route)); } });`,
+    });
+    expect(await send(url)).toMatchObject({ status: 200, body: "plugin for /a" });
+  });
+
+  test("without Fastify is refused", async () => {
+    const { stderr } = await failToStart({
+      "handler.js": "module.exports = function (fastify, opts, done) { done(); };",
+    });
+    expect(stderr).toContain(
+      "loading handler.js: it exports a plugin of Fastify, and fastify is not among the dependencies of package.json",
+    );
+  });
+});

@@ -6,6 +6,7 @@ import {
   type ApplicationOptions,
   asApplication,
   exportedApplication,
+  fastifyPlugin,
 } from "../application/application-handler.ts";
 import { fissionHandler, nuclioHandler } from "./context-first.ts";
 import { type FunctionHandler, type UserFunction } from "../handler.ts";
@@ -52,6 +53,11 @@ const forms: Recognise[] = [
   async (module, { settings }) => {
     const found = moduleFunction(module);
     return found && (await import("./fetch-handler.ts")).fetchFunction(found, settings);
+  },
+  /** Fastify's plugin, as its command line starts it. */
+  async (module, options) => {
+    const found = moduleFunction(module);
+    return found && fastifyPlugin(found, options);
   },
   /** Fission: the module is a function, `(context)` or `(context, callback)`. */
   async (module) => fissionHandler(moduleFunction(module)),

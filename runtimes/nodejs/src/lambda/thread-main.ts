@@ -13,6 +13,7 @@ export async function serveEvents(handler: FunctionHandler, settings: Settings):
   const port = parentPort;
   const { runEvent, stop } = handler;
   if (!port || !runEvent) throw new Error("the code has no Lambda handler in a further thread");
+  const exit = tellingExit();
   const tracing = await tracingOf(settings);
   const follow = await followerOf(settings);
   let isRunning = false;
@@ -32,16 +33,27 @@ export async function serveEvents(handler: FunctionHandler, settings: Settings):
       logError(event === "uncaughtException" ? "uncaught exception" : "unhandled rejection", error);
       if (process.listenerCount(event) > 1) return;
       if (isRunning) say({ error: "its thread ended by the error above" });
-      process.exit(1);
+      exit(1);
     });
   }
   port.on("message", (message: ToThread) => {
     if (message !== "stop") return follow(message, () => void run(message));
     void Promise.resolve(stop?.())
       .catch((error: unknown) => logError("stopping the Function", error))
-      .then(() => process.exit(0));
+      .then(() => exit(0));
   });
   post(port, "ready");
+}
+
+/** The Function ends only this thread by it. Returns what ends it without a word. */
+function tellingExit(): typeof process.exit {
+  const exit = process.exit.bind(process);
+  process.exit = (code) => {
+    const call = new Error(`process.exit(${code ?? ""}) was called`);
+    logError("the Function ended the thread of its event", call);
+    return exit(code);
+  };
+  return exit;
 }
 
 async function answer(
