@@ -63,7 +63,8 @@ export async function loadHandler(
     };
   }
   resetEnvironment?.();
-  const nothing = nothingFound(name, settings.handlerName, namesIn(module));
+  const nothing =
+    nothingFound(name, settings.handlerName, namesIn(module)) + wayOut(module, settings);
   if (!handed.first && asksWhetherMain(file.path))
     throw new MainProgramError(file, directory, nothing);
   // The program starts by itself: what it exports as `start` would do so again.
@@ -115,6 +116,14 @@ function nothingFound(name: string, handlerName: string, exported: readonly stri
   return (
     what + (exported.length > 0 ? `its exports are ${exported.join(", ")}` : "it has no exports")
   );
+}
+
+/** Names of their own are known to their authors only. */
+function wayOut(module: Exports, { handlerName }: Settings): string {
+  const hasFunction = namesIn(module).some((each) => functionOf(module, each));
+  return hasFunction && handlerName === "main"
+    ? "; name the handler by HANDLER_FUNC_NAME below env of spry.yaml, and one of AWS Lambda by `handler: file.name` with `dialect: lambda`"
+    : "";
 }
 
 function namesIn(module: Exports): string[] {

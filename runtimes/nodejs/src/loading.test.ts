@@ -324,7 +324,7 @@ export const main = (event: Event, context: Context): string => hello;`,
     {
       name: "no main",
       files: { "handler.js": "exports.greet = exports.other = () => {};" },
-      says: /^loading handler\.js: it does not export a function named main; its exports are (?:other, greet|greet, other)\n$/,
+      says: /^loading handler\.js: it does not export a function named main; its exports are (?:other, greet|greet, other); name the handler by HANDLER_FUNC_NAME below env of spry\.yaml, and one of AWS Lambda by `handler: file\.name` with `dialect: lambda`\n$/,
     },
     {
       name: "no exports",

@@ -71,6 +71,18 @@ export function serverHandler(server: Server, settings: Settings): FunctionHandl
   return applicationHandler(ofServer(server), settings);
 }
 
+/** The only function that a module exports, whatever its name, if it is a listener: Google's samples have names of their own. */
+export function onlyListener(
+  module: Exports,
+  { settings }: ApplicationOptions,
+): FunctionHandler | undefined {
+  const functions = [...new Set(Object.keys(module).map((name) => memberOf(module, name)))].filter(
+    (each) => typeof each === "function",
+  );
+  const [found] = functions;
+  return functions.length === 1 && isListener(found) ? listenerHandler(found, settings) : undefined;
+}
+
 /**
  * A plugin by itself, `(fastify, opts[, done])`, as `fastify start` runs it: registered with an application that the code's own Fastify makes.
  * Throws a LoadError where the code has none.

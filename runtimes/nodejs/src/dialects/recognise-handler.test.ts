@@ -46,6 +46,12 @@ const rows: Row[] = [
     status: 204,
     body: "",
   },
+  {
+    name: "a listener with a name of its own, the only function",
+    code: `exports.limit = 1; exports.helloWorld = (request, response) => { response.status(201).send("own " + request.query.x); };`,
+    status: 201,
+    body: "own 1,2",
+  },
   ...[
     `export default async (request) => new Response(new URL(request.url).pathname);`,
     `export default function handler(req, context) { context.waitUntil(0); return new Response(new URL(req.url).pathname); }`,

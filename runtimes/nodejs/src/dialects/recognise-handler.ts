@@ -7,6 +7,7 @@ import {
   asApplication,
   exportedApplication,
   fastifyPlugin,
+  onlyListener,
 } from "../application/application-handler.ts";
 import { fissionHandler, nuclioHandler } from "./context-first.ts";
 import { type FunctionHandler, type UserFunction } from "../handler.ts";
@@ -59,6 +60,8 @@ const forms: Recognise[] = [
     const found = moduleFunction(module);
     return found && fastifyPlugin(found, options);
   },
+  /** `exports.hello = (req, res)`. */
+  onlyListener,
   /** Fission: the module is a function, `(context)` or `(context, callback)`. */
   async (module) => fissionHandler(moduleFunction(module)),
   /** OpenFaaS: the module is a function, `(event, context, callback)`. */
