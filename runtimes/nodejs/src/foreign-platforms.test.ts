@@ -59,6 +59,18 @@ describe("what is written for another platform is refused by name", () => {
   });
 });
 
+test.each([
+  ["cloudflare:workers", "modules `cloudflare:` are part of Cloudflare Workers"],
+  ["bun:sqlite", "modules `bun:` are part of Bun"],
+  ["npm:hono", "modules `npm:` are part of Deno"],
+])("a file that the handler imports is refused for %s", async (name, says) => {
+  const { stderr } = await failToStart({
+    "handler.mjs": `import "./own.mjs"; export default { fetch() {} };`,
+    "own.mjs": `import "${name}";`,
+  });
+  expect(stderr.split("\n", 1)[0]).toContain(says);
+});
+
 test("names of its own are not the platform's, nor those in comments", async () => {
   const { url } = await startFunction(`// As with Deno.serve( and caches.default
     class HTMLRewriter { text = "own"; }

@@ -8,6 +8,7 @@ import { parameterNames } from "./dialects/parameter-names.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports } from "./load-module.ts";
 import { logLine } from "./log.ts";
+import { promisedFor, variablesRemark } from "./wrangler-file.ts";
 import { memberOf } from "./member-of.ts";
 
 const fetchInstead =
@@ -44,8 +45,11 @@ export function refuseForeign(module: Exports, name: string, path: string): void
   }
   for (const each of uncalled)
     logLine(`${name}: ${each}() of Cloudflare Workers is not called${insteadOf[each] ?? ""}`);
-  const bindings = bindingsIn(textOf(path));
+  const promised = promisedFor(path);
+  const bindings = [...new Set([...bindingsIn(textOf(path)), ...promised.bindings])];
   if (bindings.length > 0) logLine(`${name}: ${bindingsRemark(bindings)}`);
+  const remark = variablesRemark(promised, (each) => process.env[each] !== undefined);
+  if (remark !== undefined) logLine(`${name}: ${remark}`);
 }
 
 const insteadOf: Record<string, string> = {

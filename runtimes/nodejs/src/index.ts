@@ -8,3 +8,4 @@ export { findTypeScript } from "./typescript-names.ts";
 export { startCommandOf } from "./start-script.ts";
 /** Programs for other platforms are refused before they are sent. */
 export { bindingsIn, bindingsRemark, foreignCode } from "./foreign-code.ts";
+export { promisedIn, variablesRemark } from "./wrangler-file.ts";

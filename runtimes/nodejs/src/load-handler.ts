@@ -36,7 +36,7 @@ export async function loadHandler(
     ({ exports: module } = await loadModule(file));
   } catch (cause) {
     const text = `loading ${name}: ${sentenceOf(cause)}`;
-    throw new LoadError((await withForeignUse(text, file.path)) + ofAws(cause), { cause });
+    throw new LoadError((await withForeignUse(text, file.path)) + ofOthers(cause), { cause });
   }
   const websocket = functionOf(module, "websocket");
   const options = { settings, file: file.path };
@@ -80,9 +80,19 @@ async function withForeignUse(text: string, path: string): Promise<string> {
   return use === undefined ? text : `${text}; ${use}`;
 }
 
-/** What only AWS' runtime has without it being declared. */
-function ofAws(cause: unknown): string {
+const protocols: Record<string, string> = {
+  "cloudflare:": "Cloudflare Workers",
+  "bun:": "Bun",
+  "npm:": "Deno",
+  "jsr:": "Deno",
+};
+
+/** What only another platform's runtime has, without it being declared. */
+function ofOthers(cause: unknown): string {
   const { code, message = "" } = (cause ?? {}) as Partial<NodeJS.ErrnoException>;
+  const [, protocol = ""] = /Received protocol '([a-z]+:)'/.exec(message) ?? [];
+  if (protocols[protocol] !== undefined)
+    return `; modules \`${protocol}\` are part of ${protocols[protocol]}, and do not exist here`;
   const isMissing = code === "MODULE_NOT_FOUND" || code === "ERR_MODULE_NOT_FOUND";
   const [, name] = /'(aws-sdk|@aws-sdk\/[^'/]+)/.exec(message) ?? [];
   return isMissing && name !== undefined

@@ -50,12 +50,33 @@ test.each([
   `const env = { A: process.env.A }; export default { fetch: () => new Response(env.A) };`,
   `process.env.LIST.get("x");`,
 ])("deploy lets through: %s", (code) => {
-  expect(refuseForeign(projectWith(code))).toBeUndefined();
+  expect(refuseForeign(projectWith(code))).toEqual([]);
 });
 
 test("deploy warns of bindings, by name", () => {
   const code = `export default { fetch: async (request, env) => new Response(await env.CACHE.get("x") + (await env.DB.prepare("y").first())) };`;
-  expect(refuseForeign(projectWith(code))).toBe(
+  expect(refuseForeign(projectWith(code))).toEqual([
     "handler.js: env.CACHE, env.DB: bindings of Cloudflare Workers do not exist here, env has variables only: use a client of the database or service",
+  ]);
+});
+
+test.each([
+  [
+    "wrangler.toml",
+    `name = "blog"\n[vars]\nGREETING = "hi"\nOWN = "mine"\n# ASIDE = 1\n\n[[kv_namespaces]]\nbinding = "POSTS"\nid = "x"\n\n[durable_objects]\nbindings = [{ name = "COUNTER", class_name = "Counter" }]\n`,
+  ],
+  [
+    "wrangler.jsonc",
+    `{ // a Worker\n  "vars": { "GREETING": "hi", "OWN": "mine" },\n  "kv_namespaces": [{ "binding": "POSTS", "id": "x" }],\n  "durable_objects": { "bindings": [{ "name": "COUNTER", "class_name": "Counter" }] }\n}`,
+  ],
+])("deploy warns of what %s promises", (name, text) => {
+  const { root } = projectWith(
+    "export default { fetch: (request, env) => new Response(env.GREETING) };",
   );
+  writeFileSync(path.join(root, name), text);
+  writeFileSync(path.join(root, "spry.yaml"), "name: a\nruntime: nodejs24\nenv: { OWN: mine }\n");
+  expect(refuseForeign(openProject(root))).toEqual([
+    "handler.js: env.POSTS, env.COUNTER: bindings of Cloudflare Workers do not exist here, env has variables only: use a client of the database or service",
+    `handler.js: the variables GREETING of ${name} are not set here: write them below env of spry.yaml`,
+  ]);
 });

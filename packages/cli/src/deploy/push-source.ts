@@ -137,7 +137,8 @@ async function pushOnce(
       await pushing.catch(() => {});
       throw refusalOf(problems);
     }
-    for (const each of [remark, missing]) if (each !== undefined) progress.note(prefix + each);
+    if (remark !== undefined) progress.note(prefix + remark);
+    for (const each of missing) progress.note(prefix + each);
     if (keptBack.length > 0) {
       const more = keptBack.length > 5 ? ` and ${keptBack.length - 5} more` : "";
       progress.note(

@@ -25,6 +25,11 @@ test.each([
     `loading handler.js: TypeError: no\n${root}/handler.js:3\nnull.x;\n     ^\n\nTypeError: no\n    at Object.<anonymous> (${root}/handler.js:3:6)\n`,
     "null.x;\n     ^\n    at Object.<anonymous> (handler.js:3:6)",
   ],
+  [
+    "a program for another platform",
+    `loading main.js: Deno is not defined; Deno.serve is part of Deno, and does not exist here: write fetch\n${root}/main.js:3\nDeno.serve();\n^\n\nReferenceError: Deno is not defined\n    at Object.<anonymous> (${root}/main.js:3:1)\n`,
+    "loading main.js: Deno is not defined; Deno.serve is part of Deno, and does not exist here: write fetch\nDeno.serve();\n^\n    at Object.<anonymous> (main.js:3:1)",
+  ],
 ])("what a report says besides its summary: %s", (_name, output, rest) => {
   const failure = failureIn(output, root);
   expect(restOf(failure.summary, failure)).toBe(rest);

@@ -3,6 +3,9 @@
 /** The first line of the report (docs/runtime-contract.md 1.4); the process ends after it. */
 const begin = /^loading (?:\S+\.\w+|the Function): /m;
 
+/** It says, too, that the code is for another platform, which the error alone does not. */
+const isForeign = /; .*\b(?:do(?:es)? not exist here|not part of this runtime)\b/;
+
 /** As the runtime wrote it, and with paths relative to the directory. */
 export interface FailureReport {
   raw: Buffer;
@@ -52,7 +55,7 @@ export function restOf(summary: string, { details }: { details: string }): strin
       text === place ||
       text.replace(/ \[ERR_\w+\]/, "").replace(/ \{$/, "") === message ||
       `File "${place?.replace(/:(\d+)$/, '", line $1')}` === text ||
-      begin.test(line)
+      (begin.test(line) && !isForeign.test(line))
     );
   };
   return details
