@@ -3,7 +3,12 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { get, request } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type RunningFunction, send, startFunction } from "../testing/running-function.ts";
+import {
+  type RunningFunction,
+  send,
+  startFunction,
+  startWarmProcess,
+} from "../testing/running-function.ts";
 
 /** Keeps its event in a variable of the module; with `?wait`, until a file of that name exists. */
 const handler = `
@@ -249,7 +254,7 @@ describe("in a further thread, a Lambda handler", () => {
     expect(body).toBe(traceparent);
   });
 
-  test("is loaded with its variables, TypeScript and packages, and started and stopped as the first", async () => {
+  test("is loaded with its variables, started and stopped as the first", async () => {
     const { fn } = await occupied(
       `exports.start = () => writeFileSync("started-" + threadId, process.env.OWN);
        exports.stop = () => writeFileSync("stopped-" + threadId, "");
@@ -288,6 +293,45 @@ describe("in a further thread, a Lambda handler", () => {
     expect((await send(fn.url)).body).toBe("true");
     expect(fn.stderr()).toBe("");
   });
+});
+
+test("a handler in TypeScript, with files and packages of its own, has further threads", async () => {
+  const fn = await startFunction({
+    "handler.ts": handler
+      .replace(
+        `const { existsSync, writeFileSync } = require("node:fs")`,
+        `import { existsSync, writeFileSync } from "node:fs";\nimport { threadId as known } from "own";\nimport { own } from "./util.js";\nconst none: string | undefined = own`,
+      )
+      .replace(/, \{ threadId \} = require\("node:worker_threads"\)/, ", threadId: number = known")
+      .replace(
+        /^const \{ setTimeout: pause \}.*$/m,
+        `const pause = (ms: number) => new Promise((done) => setTimeout(done, ms));`,
+      )
+      .replace(
+        "exports.handler = async (event) =>",
+        "export const handler = async (event: any) =>",
+      ),
+    "util.ts": "export const own: string = 'own';",
+    "package.json": '{"type":"module"}',
+    "node_modules/own/package.json": '{"type":"module","exports":"./index.js"}',
+    "node_modules/own/index.js": 'export { threadId } from "node:worker_threads";',
+  });
+  const waiting = Array.from({ length: 3 }, () => ask(fn, "/?go"));
+  await expect.poll(() => begun(fn), { timeout: 30_000 }).toBe(3);
+  release(fn);
+  const reports = await Promise.all(waiting);
+  expect(new Set(reports.map(({ threadId }) => threadId)).size).toBe(3);
+});
+
+test("a process that waited for its Function has further threads, too", async () => {
+  const { hand, directory } = startWarmProcess();
+  const url = await hand(handler, { OWN: "value" });
+  const at = join(directory, "function");
+  const waiting = Array.from({ length: 2 }, () => send(`${url}/?go`));
+  const begunThere = () => readdirSync(at).filter((name) => name.endsWith(".begun")).length;
+  await expect.poll(begunThere, { timeout: 30_000 }).toBe(2);
+  writeFileSync(join(at, "go"), "");
+  for (const { status } of await Promise.all(waiting)) expect(status).toBe(200);
 });
 
 describe("events that wait", () => {
