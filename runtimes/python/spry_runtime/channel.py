@@ -24,7 +24,7 @@ PIECE = 19
 END = 20
 BROKEN = 21  # a stream ended in an error
 FAILED = 22  # as REPLY, when the handler raised
-NOT_LOADED = 23  # body: why, in one line
+NOT_LOADED = 23  # body: why, in one line; number: 1 = it may serve as the main program
 REPLACE = 25  # a thread goes on with a call that is over: another process is to take its place
 DECLINED = 24  # a request that came when the worker was to take no more; body: the request's, given back
 

@@ -26,6 +26,10 @@ class NoHandler(LoadError):
     """Nothing of the module is one."""
 
 
+class OnlyAsMain(LoadError):
+    """The same, but the program may serve as the main one."""
+
+
 class Handler:
     """`call` takes what `kind` says: up to `arguments` of event and context, nothing, or an application's protocol."""
 
@@ -65,15 +69,10 @@ def load_handler(settings: Settings, listening: int = -1, tell_debugger_port=Non
     from .recognise_handler import recognise_handler
 
     try:
-        try:
-            return recognise_handler(module, settings, started)
-        except NoHandler:
-            started = _started_as_main(module, settings, listening)
-            if started is None:
-                raise
-            return recognise_handler(started.module, settings, started)
+        return recognise_handler(module, settings, started)
     except LoadError as error:
-        raise LoadError(f"loading {_file_of(module)}: {error}") from error.__cause__
+        kind = OnlyAsMain if isinstance(error, NoHandler) and not settings.as_main and _asks_for_main(module) else LoadError
+        raise kind(f"loading {_file_of(module)}: {error}") from error.__cause__
     except Exception as error:  # what the code that makes the handler raised, as func's new()
         raise LoadError(f"loading {_file_of(module)}: {_describe(error)}") from error
 
@@ -82,6 +81,8 @@ def _import_module(settings: Settings, listening: int):
     """The module, and what it would serve by a server of its own, which it has come to; or None."""
     from .started_servers import ServerRefused, ServerStarted, taken_port
 
+    if settings.as_main:
+        return _run_as_main(settings, listening)
     for name in _names(settings):
         try:
             _prepare_for_lambda(name, settings)
@@ -104,18 +105,24 @@ def _import_module(settings: Settings, listening: int):
     raise LoadError(f"loading {settings.module}.py: no such file in {settings.directory}")
 
 
-def _started_as_main(module, settings: Settings, listening: int):
-    from .main_program import asks_for_main, run_as_main
+def _asks_for_main(module) -> bool:
+    from .main_program import asks_for_main
+
+    return asks_for_main(module)
+
+
+def _run_as_main(settings: Settings, listening: int):
+    from .main_program import run_as_main
     from .started_servers import ServerRefused
 
-    if not asks_for_main(module):
-        return None
+    name = _names(settings)[0]
     try:
-        return run_as_main(module, settings.directory, listening)
+        return run_as_main(name, settings.directory, listening)
     except ServerRefused as refused:
-        raise LoadError(str(refused)) from None
+        raise LoadError(f"loading {name.replace('.', '/')}.py: {refused}") from None
     except BaseException as error:  # noqa: BLE001
-        raise LoadError(f"it defines no handler, and as the main program it ends with {_describe(error)}") from error
+        problem = f"it defines no handler, and as the main program it ends with {_describe(error)}"
+        raise LoadError(f"loading {name.replace('.', '/')}.py: {problem}") from error
 
 
 def _names(settings: Settings) -> list[str]:
@@ -181,7 +188,7 @@ def _import(name: str):
 
 
 def _file_of(module) -> str:
-    return module.__name__.replace(".", "/") + ".py"
+    return os.path.basename(module.__file__) if module.__name__ == "__main__" else module.__name__.replace(".", "/") + ".py"
 
 
 def _prepare_path(settings: Settings) -> None:
@@ -191,6 +198,9 @@ def _prepare_path(settings: Settings) -> None:
         if path in sys.path:
             sys.path.remove(path)
         sys.path.insert(0, path)
+    region = os.environ.get("AWS_REGION")
+    if region:
+        os.environ.setdefault("AWS_DEFAULT_REGION", region)  # which boto3 reads; AWS sets both
     try:
         os.chdir(settings.directory)
     except OSError:

@@ -34,8 +34,9 @@ class LoadWatch:
         signal.setitimer(signal.ITIMER_REAL, _EVERY_SECONDS, _EVERY_SECONDS)
 
     def __exit__(self, *_exception) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGALRM) == self._look:  # not the program's own
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
     def _look(self, _signal, frame) -> None:
         self._looks += 1
@@ -43,9 +44,9 @@ class LoadWatch:
         waits = self._used - before < _IDLE_SECONDS
         port = _listening_port(self._own) if waits else None
         self._waits = 0 if port is None else self._waits + 1
-        if self._waits == _LOOKS:
+        if self._waits >= _LOOKS:  # again, where a callback has swallowed it
             raise ServerRefused(f"it serves port {port} by itself while it is loaded, {self._place(frame)}, which Spry does not call: {INSTEAD}")
-        if self._looks == _SAID_AFTER:
+        if self._looks == _SAID_AFTER or self._as_main and self._looks > _SAID_AFTER:
             taken = f"has taken {_SAID_AFTER * _EVERY_SECONDS:g} s so far, {self._place(frame)}"
             if self._as_main:
                 raise ServerRefused(f"it defines no handler, and as the main program it {taken}, without a server: {INSTEAD}")

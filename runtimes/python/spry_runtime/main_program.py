@@ -1,4 +1,4 @@
-"""A program that serves only if it is the main one: what it would serve then."""
+"""A program that serves only if it is the main one: run as that, in a process in which it has not been imported before."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import sys
 
 from .load_watch import LoadWatch
-from .started_servers import ServerRefused, ServerStarted, stop_watching, watch_for_servers
+from .started_servers import ServerStarted, stop_watching, watch_for_servers
 
 _QUESTION = re.compile(rb"""__name__\s*==\s*["']__main__["']|["']__main__["']\s*==\s*__name__""")
 
@@ -20,26 +20,22 @@ def asks_for_main(module) -> bool:
         return False
 
 
-def run_as_main(module, directory: str, listening: int) -> ServerStarted | None:
-    """Runs the file of `module` once more, as `python` does; None if it starts no server. Raises `ServerRefused`, also of one that
-    neither ends nor serves, and what the program raises."""
-    main = type(sys)("__main__")
-    main.__file__, main.__builtins__ = module.__file__, __builtins__
-    main.__package__ = module.__package__ or None
-    before, sys.modules["__main__"] = sys.modules["__main__"], main
-    arguments, sys.argv = sys.argv, [module.__file__]
+def run_as_main(name: str, directory: str, listening: int):
+    """The module, as far as it has come, and what it would serve; None if it has ended without that. Raises `ServerRefused`, also of one
+    that neither ends nor serves, and what the program raises."""
+    path = os.path.join(directory, *name.split(".")) + ".py"
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec")
+    module = type(sys)("__main__")
+    module.__file__, module.__builtins__ = path, __builtins__
+    sys.modules["__main__"] = module
+    sys.argv = [path]
     watch_for_servers("__main__")
     try:
-        with LoadWatch(os.path.relpath(module.__file__, directory), directory, listening, as_main=True):
-            exec(module.__loader__.get_code(module.__name__), main.__dict__)  # noqa: S102
+        with LoadWatch(os.path.relpath(path, directory), directory, listening, as_main=True):
+            exec(code, module.__dict__)  # noqa: S102
     except ServerStarted as started:
-        return started
-    except ServerRefused:
-        raise
-    except BaseException:
-        sys.modules["__main__"], sys.argv = before, arguments
-        raise
+        return module, started
     finally:
         stop_watching()
-    sys.modules["__main__"], sys.argv = before, arguments
-    return None
+    return module, None

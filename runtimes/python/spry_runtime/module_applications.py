@@ -9,7 +9,9 @@ APPLICATIONS = ("app", "application", "server")
 _FACTORIES = ("create_app", "make_app", "create_application", "get_app", "get_application", "build_app", "app_factory")
 _RUNNERS = frozenset(("run", "run_app", "serve", "run_forever"))
 """What a program calls that starts a server of its own."""
-_SERVES = frozenset(("run_app", "serve_forever", "run_forever", "run_simple", "execute_from_command_line", "uvicorn", "waitress", "hypercorn"))
+_SERVES = frozenset((
+    "run_app", "serve_forever", "run_forever", "run_simple", "listen", "start_server", "execute_from_command_line", "uvicorn", "waitress", "hypercorn",
+))  # fmt: skip
 """The same, of what nothing else has."""
 _FRAMEWORKS = frozenset((*_FACTORIES, "Flask", "FastAPI", "Starlette", "Litestar", "Quart", "Sanic", "Bottle", "Dash", "FastMCP"))
 
@@ -19,7 +21,7 @@ def starts_application(main, module, new_api: bool) -> bool:
     if required_count(main) or takes_any_number(main) or code_of(main)[1]:
         return False
     names = names_in(main)
-    if names & _SERVES or "run" in names and names & _FRAMEWORKS or {"tornado", "listen"} <= names:
+    if names & _SERVES or "run" in names and names & _FRAMEWORKS:
         return True
     if new_api and not names & _RUNNERS:
         return False

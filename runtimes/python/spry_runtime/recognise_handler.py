@@ -78,8 +78,6 @@ def _recognise_main(module, settings: Settings) -> Handler | None:
     names = parameters(main)
     if names == ("context",) and "parliament" in sys.modules:
         return Handler(sys.modules["parliament"].server.create(module), WSGI, asynchronous=False)
-    if names in _OF_OPENWHISK and not takes_any_number(main):
-        return _openwhisk(main)
     return _recognise(main, settings)
 
 
@@ -227,6 +225,8 @@ def _recognise(found, settings: Settings) -> Handler:
         return Handler(found, EVENT, asynchronous=False, arguments=0 if settings.new_api else 2)
     arguments = argument_count(function)
     asynchronous = is_asynchronous(found)
+    if parameters(found) in _OF_OPENWHISK and not takes_any_number(found):
+        return _openwhisk(found)
     if arguments == 1 and not takes_any_number(found) and _takes_starlette_request(function):
         from .functions_framework import HTTP, Target
         from .functions_framework_aio import application_of

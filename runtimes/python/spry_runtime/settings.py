@@ -17,7 +17,7 @@ class Settings:
     """Read once at start. Names of both handler APIs are accepted; the newer name wins."""
 
     __slots__ = (
-        "access_log", "body_limit", "dialect", "directory", "function_name", "handler", "host", "hot_reload", "inspect", "log_format", "module",
+        "access_log", "as_main", "body_limit", "dialect", "directory", "function_name", "handler", "host", "hot_reload", "inspect", "log_format", "module",
         "named_handler", "namespace", "new_api", "port", "publisher", "queue", "runtime", "shutdown_delay", "threads", "threads_given", "timeout",
         "trace_collector", "version",
     )  # fmt: skip
@@ -68,6 +68,8 @@ class Settings:
                 default=os.path.join(os.path.dirname(package), "function"),
             )
         )
+        self.as_main = False
+        """The code is run as the main program; set when it has been imported and has no handler."""
         self.publisher: str = read.text("PUBLISHER_PROXY_ADDRESS", default="")
         self.trace_collector: str = read.text("TRACE_COLLECTOR_ENDPOINT", default="")
         # Present with any value, also an empty one, is "on": that is how it has always been read.

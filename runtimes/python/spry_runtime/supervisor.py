@@ -123,7 +123,12 @@ class _Supervisor:
         from .sync_server import SyncServer
 
         frame = self._await_load(first)
-        if frame is None:
+        if frame is not None and frame[0] == NOT_LOADED and frame[2] == 1:
+            self._settings.as_main = True
+            first.end(patience=1.0)
+            first = self._first = self._spawn()
+            frame = self._await_load(first)
+        if frame is None or frame[0] == NOT_LOADED:
             code = first.end(patience=0.0 if self._terminated else 1.0)
             return 0 if self._terminated else code if code > 0 else 1
         metrics = Metrics()
@@ -175,7 +180,7 @@ class _Supervisor:
         self._reactor.run()
         self._reactor.resume()
         self._reactor.forget(first.channel.fileno())
-        if self._terminated or not frames or frames[0] is None or frames[0][0] == NOT_LOADED:
+        if self._terminated or not frames or frames[0] is None:
             return None
         return frames[0]
 

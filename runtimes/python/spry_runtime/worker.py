@@ -7,7 +7,7 @@ import sys
 
 from . import channel, trace
 from .channel import encode
-from .handler import LoadError, load_handler
+from .handler import LoadError, OnlyAsMain, load_handler
 from .lifecycle import call_hook
 from .log import log, log_error
 from .worker_process import SharedState
@@ -20,6 +20,9 @@ def run_worker(
     _restore_process()
     try:
         handler = load_handler(settings, listening.fileno(), lambda port: setattr(shared, "debugger_port", port))
+    except OnlyAsMain as error:
+        server.sendall(encode(channel.NOT_LOADED, 0, 1, body=str(error).encode()))
+        return 1
     except LoadError as error:
         log_error(str(error), error.__cause__) if error.__cause__ else log(str(error))
         server.sendall(encode(channel.NOT_LOADED, 0, body=str(error).encode()))

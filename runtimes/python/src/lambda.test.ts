@@ -67,6 +67,15 @@ async def lambda_handler(event, context):
     body: "/a",
   },
   {
+    name: "Lambda's region, which boto3 reads under another name",
+    files: {
+      "lambda_function.py":
+        "import os\nREGION = os.environ['AWS_DEFAULT_REGION']\ndef lambda_handler(event, context): return {'statusCode': 200, 'body': REGION}",
+    },
+    env: { AWS_REGION: "eu-central-1" },
+    body: "eu-central-1",
+  },
+  {
     name: "Lambda that returns what is to be awaited, with threads",
     files: {
       "lambda_function.py": `

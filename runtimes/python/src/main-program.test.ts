@@ -33,6 +33,15 @@ if '__main__' == __name__:
     },
     body: "__main__ 1",
   },
+  {
+    name: "by what may be loaded once in a process",
+    files: {
+      "once.py":
+        "loaded = []\ndef load(name):\n    assert not loaded, loaded\n    loaded.append(name)\n",
+      "main.py": `import once\nonce.load(__name__)\n${guarded}if __name__ == "__main__":\n    main()\n`,
+    },
+    body: "__main__ 1",
+  },
 ];
 
 const refused: [name: string, source: string, message: string][] = [

@@ -63,6 +63,13 @@ const rows: Row[] = [
     body: /\{"greeting": ?"hello"\}/,
   },
   {
+    name: "one that is named",
+    files: { "main.py": `def hello(params): return {"body": params["name"]}` },
+    env: { HANDLER_FUNC_NAME: "hello" },
+    target: "/?name=Ada",
+    body: "Ada",
+  },
+  {
     name: "Kyma's main with one parameter, which is none of these",
     files: { "main.py": `def main(event): return event["data"]` },
     call: { method: "POST", headers: json, body: '{"a":1}' },

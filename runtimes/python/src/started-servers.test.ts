@@ -135,6 +135,21 @@ def main(event, context): return "main"`,
     body: "main",
   },
   {
+    name: "main, with a timer of its own that it sets while it is loaded",
+    files: {
+      "main.py": `
+import signal, time
+rings = []
+signal.signal(signal.SIGALRM, lambda *_: rings.append(1))
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+def main(event, context):
+    until = time.monotonic() + 60
+    while not rings and time.monotonic() < until: time.sleep(0.01)
+    return str(rings[:1])`,
+    },
+    body: "[1]",
+  },
+  {
     name: "main, though a server is started after it",
     files: {
       "main.py": `
