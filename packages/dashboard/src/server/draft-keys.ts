@@ -5,7 +5,7 @@ import { RequestError } from "./http.ts";
 
 /** Under which names the browser stores what is typed, and with which key. */
 export interface DraftKey {
-  /** The uid of the namespace `kube-system`; empty for users who may not read it, whose `user` differs by platform all the same. */
+  /** The uid of the namespace `kube-system`; empty for users who may not read it, whose key differs by platform all the same. */
   platform: string;
   /** Of the user, and nobody else's; a reader of the browser's storage does not learn who that is. */
   user: string;
@@ -30,14 +30,15 @@ export async function draftKeyOf(transport: Transport, secret: string | Buffer):
   if (typeof username !== "string" || username === "")
     throw new RequestError(503, "the API server does not say who is logged in");
   const platform = String(fields(fields(system)["metadata"])["uid"] ?? "");
-  const derive = (purpose: string) =>
+  const derive = (...what: string[]) =>
     createHmac("sha256", secret)
-      .update(JSON.stringify(["drafts", purpose, platform, username, uid]))
+      .update(JSON.stringify(["drafts", ...what, username, uid]))
       .digest();
   return {
     platform,
+    // Without the platform: a user who may read its uid from now on is still the same one.
     user: derive("user").toString("base64url"),
-    key: derive("key").toString("base64"),
+    key: derive("key", platform).toString("base64"),
   };
 }
 

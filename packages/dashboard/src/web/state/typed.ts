@@ -50,6 +50,7 @@ const pauseMs = 300;
 const maxWaitMs = 5_000;
 let firstAt = 0;
 const retryMs = 5_000;
+const maxRetryMs = 300_000;
 let timer: ReturnType<typeof setTimeout> | undefined;
 let writing: Promise<unknown> = Promise.resolve();
 let vault: EncryptedStore | undefined;
@@ -118,26 +119,29 @@ onLeave(async () => {
 
 const keyShape = { "platform!": "text", "user!": "text", "key!": "text" } as const;
 
-async function begin(): Promise<void> {
+async function begin(againMs = retryMs): Promise<void> {
   // Whatever the browser does: a Function can be looked at.
   setTimeout(() => (isRead.value = true), retryMs);
-  try {
-    const signal = AbortSignal.timeout(retryMs);
-    const response = await asUser("/drafts/key", { method: "POST", signal });
-    if (!response.ok) throw new Error(`the server responded with ${response.status}`);
-    const key = fitted<StoreKey>(keyShape, await response.json());
+  const key = await readKey().catch(() => undefined);
+  if (key) {
     const last = stored<{ id: string }>("owner", { "id!": "text" })?.id;
-    if (last !== undefined && last !== key.user) return await giveUpTab();
+    if (last !== undefined && last !== key.user) return giveUpTab();
     owner = key.user;
     store("owner", { id: owner });
-    if (!vault) await readStored(key);
-  } catch {
-    // It is said where something is typed. When the server is back it is stored.
-    if (isLoggedIn.value && !vault) setTimeout(() => void begin(), retryMs);
-  }
+    // Where the browser stores nothing, it is said when something is typed.
+    if (!vault) await readStored(key).catch(() => {});
+  } else if (isLoggedIn.value)
+    setTimeout(() => void begin(Math.min(againMs * 2, maxRetryMs)), againMs);
   takeOver();
   isRead.value = true;
   if (unfinished.value.size > 0) await storeTyped();
+}
+
+async function readKey(): Promise<StoreKey> {
+  const signal = AbortSignal.timeout(retryMs);
+  const response = await asUser("/drafts/key", { method: "POST", signal });
+  if (!response.ok) throw new Error(`the server responded with ${response.status}`);
+  return fitted<StoreKey>(keyShape, await response.json());
 }
 
 /** After another user's login the page begins again, with nothing of the one before. */

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { messageOf } from "@spry/kube/browser";
 import { client } from "../api/client.ts";
 import { useLive } from "../api/live.ts";
@@ -10,6 +10,7 @@ import { readSettings, type Serverless, serverlesses, settingsYaml } from "../st
 import { Empty, Problem, State } from "../ui/basics.tsx";
 import { Code } from "../ui/code.tsx";
 import { Frame } from "../ui/frame.tsx";
+import { useApplyKey } from "../ui/use-apply-key.ts";
 import { toast } from "../ui/toasts.tsx";
 import { SettingsForm } from "./form/settings-form.tsx";
 
@@ -103,8 +104,11 @@ function Settings({
   const { namespace = "", name = "" } = metadata;
   const typedName = settingsName(metadata);
   const draft = typedAs<Draft>(typedName);
+  const button = useRef<HTMLButtonElement>(null);
+  useApplyKey(button);
   const [failure, setFailure] = useState("");
   const [isBusy, setBusy] = useState(false);
+  const [isOpen, setOpen] = useState(false);
   const current = settingsYaml(serverless);
   const keep = (next: Draft | undefined) => keepTyped(typedName, next);
   const text = draft?.text ?? current;
@@ -169,7 +173,10 @@ function Settings({
             text={`Line ${read.line}: ${read.problem}`}
           />
         )}
-        <details open={"problem" in read}>
+        <details
+          open={isOpen || "problem" in read}
+          onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+        >
           <summary>All settings, as YAML</summary>
           <Code
             readOnly={!isEditable}
@@ -200,6 +207,7 @@ function Settings({
         {isEditable ? (
           <div class="row">
             <button
+              ref={button}
               type="button"
               class="primary"
               disabled={isBusy || "problem" in read || !(isChanged || isNew)}

@@ -17,6 +17,7 @@ import { type WrongCode, wrongCodeIn } from "../../state/wrong-code.ts";
 import { Problem } from "../../ui/basics.tsx";
 import { Frame } from "../../ui/frame.tsx";
 import { later, Unloaded } from "../../ui/later.tsx";
+import { useApplyKey } from "../../ui/use-apply-key.ts";
 import { toast } from "../../ui/toasts.tsx";
 import { WrongCodeDialog } from "../../ui/wrong-code-dialog.tsx";
 import { EnvFields } from "../form/env-fields.tsx";
@@ -42,6 +43,8 @@ export function CreateView() {
   const [missing, setMissing] = useState(false);
   const [wasTried, setTried] = useState(false);
   const form = useRef<HTMLFormElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  useApplyKey(button);
   useEffect(() => {
     const load = async () => setTemplates((await import("@spry/function/templates")).templates);
     void load().catch((error: unknown) => setUnloaded(messageOf(error)));
@@ -194,7 +197,7 @@ export function CreateView() {
           <button type="button" onClick={() => first && replaceNew(beginning(first))}>
             Start over
           </button>
-          <button type="submit" class="primary" disabled={isBusy || !mayCreate}>
+          <button ref={button} type="submit" class="primary" disabled={isBusy || !mayCreate}>
             Create
           </button>
         </div>

@@ -21,6 +21,7 @@ import { type WrongCode, wrongCodeIn } from "../../state/wrong-code.ts";
 import { Dialog, Problem } from "../../ui/basics.tsx";
 import { useFocusOnLeave } from "../../ui/keep-focus.ts";
 import { later } from "../../ui/later.tsx";
+import { useApplyKey } from "../../ui/use-apply-key.ts";
 import { toast } from "../../ui/toasts.tsx";
 import { WrongCodeDialog } from "../../ui/wrong-code-dialog.tsx";
 
@@ -55,15 +56,7 @@ export function SaveBar({ fn }: { fn: Function }) {
   }, [saved, isCurrent]);
   // What has failed without a login is tried again with the next one.
   useEffect(() => setFailure(""), [isLoggedIn.value, connectionState.value]);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
-      event.preventDefault();
-      button.current?.click();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
+  useApplyKey(button);
   const { value } = draft;
   // Of a large source it takes milliseconds: once for each key.
   const spec = value?.edited.spec;
@@ -171,7 +164,7 @@ export function SaveBar({ fn }: { fn: Function }) {
             {isOutdated
               ? "Another user has changed this Function meanwhile: Apply keeps both changes, and shows what both have changed."
               : unstored.value.has(draftName(fn))
-                ? "This browser has no room to store them: they are lost when this tab is closed."
+                ? `${isSecureContext ? "This browser has no room to store them" : "Without HTTPS this browser does not store them"}: they are lost when this tab is closed.`
                 : "They stay in this browser."}
           </span>
         </span>
