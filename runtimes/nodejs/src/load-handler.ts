@@ -65,7 +65,7 @@ export async function loadHandler(
   resetEnvironment?.();
   const nothing =
     nothingFound(name, settings.handlerName, namesIn(module)) + wayOut(module, settings);
-  if (!handed.first && asksWhetherMain(file.path))
+  if (!handed.first && asksWhetherMain(file.path, directory))
     throw new MainProgramError(file, directory, nothing);
   // The program starts by itself: what it exports as `start` would do so again.
   const served = await servedProgram(handed, settings);

@@ -117,3 +117,15 @@ function isRunning(pid: number): boolean {
     return false;
   }
 }
+
+test("a program that listens later is not started twice because of what is preloaded", async () => {
+  const fn = await startFunction(
+    {
+      "handler.js": `console.log("loaded"); const http = require("http"); setTimeout(() => ${listen}, 100);`,
+      "../preloaded.cjs": "module.exports = process.argv[1];",
+    },
+    { NODE_OPTIONS: "--require ../preloaded.cjs" },
+  );
+  expect(await send(fn.url)).toMatchObject({ status: 200, body: "main 2" });
+  expect(fn.stdout()).toBe("loaded\n");
+});

@@ -42,10 +42,11 @@ const startFile = `${__dirname}/server.cjs`;
 const maxFiles = 200;
 const maxBytes = 1_000_000;
 
-/** Whether its code, packages aside, asks if it is the main program. */
-export function asksWhetherMain(file: string): boolean {
+/** Whether the code of the directory, packages aside, asks if it is the main program. What was preloaded from elsewhere may do so, too. */
+export function asksWhetherMain(file: string, directory: string): boolean {
+  const own = [directory, realpathSync(directory)].map((each) => `${each}/`);
   const others = Object.keys(require.cache).filter(
-    (each) => each !== startFile && !/[\\/]node_modules[\\/]/.test(each),
+    (each) => own.some((place) => each.startsWith(place)) && !/[\\/]node_modules[\\/]/.test(each),
   );
   return [file, ...others.slice(0, maxFiles)].some((each) => {
     try {
