@@ -3,9 +3,13 @@
  * without a platform: packages/image/src/builder/{python,secrets}.test.ts, runtimes/python/src/debugger.test.ts.
  */
 import { spawnSync } from "node:child_process";
-import { describe, expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { findPython } from "@spry/machine";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { enginePlatform, onCluster } from "../support/engine.ts";
+import { answerOfOwnModules, ownModules } from "../support/own-modules.ts";
 import { functionManifest } from "../support/platform.ts";
 
 /** Of the Functions here; the newest that this machine has. */
@@ -62,6 +66,20 @@ describe.skipIf(!version)(
         (each) => each.endsWith("-packages") && !each.includes(`lib.python${version}`),
       );
       expect(foreign).toEqual([]);
+    });
+
+    test("files named as modules of the standard library are the Function's own", async () => {
+      const directory = mkdtempSync(path.join(tmpdir(), "spry-python-"));
+      onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+      for (const [name, text] of Object.entries(ownModules(runtime))) {
+        mkdirSync(path.dirname(path.join(directory, name)), { recursive: true });
+        writeFileSync(path.join(directory, name), text);
+      }
+      expect(await platform.spry(["deploy", directory])).toMatchObject({ code: 0 });
+      expect(await platform.call("own-modules.default")).toMatchObject({
+        status: 200,
+        body: answerOfOwnModules,
+      });
     });
 
     test("describe shows why the code does not load, with its line, while the old code serves", async () => {

@@ -6,6 +6,7 @@ import path from "node:path";
 import { findPython } from "@spry/machine";
 import { endChild } from "@spry/test-kit";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { answerOfOwnModules, ownModules } from "../support/own-modules.ts";
 import { cleanEnvironment, root, run } from "../support/platform.ts";
 import { type DevProcess, startSpryDev } from "../support/spry-dev.ts";
 
@@ -80,6 +81,15 @@ test.skipIf(!python)("requirements that others include are installed", async () 
     "handler.py": "import idna\ndef main(event, context):\n    return idna.__version__\n",
   });
   expect(await answer("included")).toBe("3.9");
+});
+
+test.skipIf(!python)("files named as modules of the standard library are its own", async () => {
+  write("own-modules", ownModules(python ?? ""));
+  expect(await answer("own-modules")).toBe(answerOfOwnModules);
+  expect(await tested("own-modules")).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("OK"),
+  });
 });
 
 test("an archive that package.json names is installed", async () => {

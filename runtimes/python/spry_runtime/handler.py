@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from .own_modules import prefer_standard_library
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .settings import Settings
@@ -159,18 +161,19 @@ def _import_watched(name: str, settings: Settings, listening: int):
     watch_for_servers(name)
     try:
         if settings.inspect:  # who debugs may take any time
-            return _import(name)
+            return _import(name, settings)
         with LoadWatch(f"{name.replace('.', '/')}.py", settings.directory, listening):
-            return _import(name)
+            return _import(name, settings)
     finally:
         stop_watching()
 
 
-def _import(name: str):
-    """A file that says `from .other import …` belongs to a package: to `function`, as OpenFaaS calls it. One that uses
-    Flask's application while it is loaded finds one."""
+def _import(name: str, settings: Settings):
+    """As the directory's own code would. A file that says `from .other import …` belongs to a package: to `function`, as OpenFaaS
+    calls it. One that uses Flask's application while it is loaded finds one."""
+    own = {"__file__": os.path.join(os.path.abspath(settings.directory), "__init__.py")}
     try:
-        return __import__(name, fromlist=["*"])
+        return __import__(name, own, None, ["*"])
     except ImportError as error:
         if "." in name or "no known parent package" not in str(error):
             raise
@@ -182,9 +185,9 @@ def _import(name: str):
 
     app = flask_app()
     if app is None:
-        return __import__(name, fromlist=["*"])
+        return __import__(name, own, None, ["*"])
     with app.app_context():
-        return __import__(name, fromlist=["*"])
+        return __import__(name, own, None, ["*"])
 
 
 def _file_of(module) -> str:
@@ -193,6 +196,7 @@ def _file_of(module) -> str:
 
 def _prepare_path(settings: Settings) -> None:
     """The Function's directory comes first, then its dependencies, then the modules we only stand in for."""
+    prefer_standard_library(settings.directory)
     dependencies = os.path.join(settings.directory, f"lib.python{settings.version}", "site-packages")
     for path in (dependencies, settings.directory):
         if path in sys.path:

@@ -34,7 +34,7 @@ class _Finder:
         pass
 
 
-class _FunctionFinder:
+class FunctionFinder:
     def __init__(self, directory: str) -> None:
         self._directory = directory
 
@@ -52,7 +52,7 @@ def install(settings) -> None:
         builders[parent] = lambda: {"__path__": []}
     builders["opentelemetry.instrumentation.requests"] = _instrumentation
     builders |= {"requests": _requests, "requests.exceptions": _requests_exceptions, "nuclio_sdk": _nuclio_sdk}
-    sys.meta_path += [_Finder(builders), _FunctionFinder(settings.directory)]
+    sys.meta_path += [_Finder(builders), FunctionFinder(settings.directory)]
     # Before the package itself, which would bring a server.
     sys.meta_path.insert(
         0, _Finder({"functions_framework": _functions_framework, "functions_framework.aio": _functions_framework_aio})

@@ -10,6 +10,7 @@ import struct
 import time
 
 from .channel import FrameBuffer
+from .log import log_error
 from .reactor import READ
 
 TYPE_CHECKING = False
@@ -176,6 +177,8 @@ def fork_worker(child, keep: set[int]) -> WorkerProcess:
     try:
         _close_all_but({*keep, theirs.fileno(), promotions})
         code = child(theirs, promotions, shared)
+    except BaseException as error:  # noqa: BLE001 - nothing else would say it
+        log_error(f"running a worker: {error}", error)
     finally:
         os._exit(code)
 

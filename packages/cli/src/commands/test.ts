@@ -176,17 +176,27 @@ async function withPackages(
   interpreter: Interpreter | undefined,
 ): Promise<{ command: Suite["command"]; variables: Record<string, string> }> {
   if (!interpreter) return { command, variables: {} };
-  const own = process.env["PYTHONPATH"];
-  const places = [interpreter.modules, own].filter((each) => each !== undefined && each !== "");
+  const places = [interpreter.modules, process.env["PYTHONPATH"]].filter(
+    (each) => each !== undefined && each !== "",
+  );
   const variables: Record<string, string> =
     places.length === 0 ? {} : { PYTHONPATH: places.join(path.delimiter) };
-  const [, ...args] = command;
-  if (!args.includes("pytest")) return { command: [interpreter.command, ...args], variables };
+  const [, , module = "", ...args] = command;
+  const own: Suite["command"] = [
+    interpreter.command,
+    "-P",
+    interpreter.moduleRunner,
+    module,
+    ...args,
+  ];
+  if (module !== "pytest") return { command: own, variables };
   const hasPytest = await new Promise<boolean>((resolve) => {
     const env = { ...process.env, ...variables };
-    execFile(interpreter.command, ["-c", "import pytest"], { env }, (error) => resolve(!error));
+    execFile(interpreter.command, ["-P", "-c", "import pytest"], { env }, (error) =>
+      resolve(!error),
+    );
   });
-  return { command: hasPytest ? [interpreter.command, ...args] : command, variables };
+  return { command: hasPytest ? own : command, variables };
 }
 
 function pythonTests(root: string): [string, ...string[]] {

@@ -45,6 +45,8 @@ export interface DevRunnerOptions {
 
 export interface Interpreter {
   command: string;
+  /** Of Python the program that runs a module of tests. */
+  moduleRunner: string;
   /** Directory of installed packages. */
   modules: string | undefined;
 }
@@ -112,7 +114,8 @@ export class DevRunner {
   get interpreter(): Interpreter | undefined {
     if (!this.#program) return undefined;
     const modules = this.#packages?.kind === "cache" ? this.#packages.modules : undefined;
-    return { command: this.#program.command, modules };
+    const { command, script } = this.#program;
+    return { command, moduleRunner: path.join(path.dirname(script), "run_module.py"), modules };
   }
 
   /** Loads everything again; starts what could not be started before. */
