@@ -1,4 +1,5 @@
 /** `spry init` and `spry dev`: the inner loop of a user who has neither a platform nor a container. */
+import { spawn, spawnSync } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -12,9 +13,9 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { findPython } from "@spry/machine";
-import { freePort } from "@spry/test-kit";
+import { endChild, freePort } from "@spry/test-kit";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { pause, root, run } from "../support/platform.ts";
+import { cleanEnvironment, pause, root, run } from "../support/platform.ts";
 import { type DevProcess, startSpryDev } from "../support/spry-dev.ts";
 
 const spry = path.join(root, "packages/cli/bin/spry.mjs");
@@ -23,6 +24,11 @@ const python = (await findPython("3.12"))
   : (await findPython("3.14"))
     ? "3.14"
     : undefined;
+/** Of the machine, where it is one that cannot run the command itself. */
+const olderNode = ["/usr/bin/node", "/usr/local/bin/node"].find((file) => {
+  const { stdout } = spawnSync(file, ["--version"], { encoding: "utf8" });
+  return /^v2[0-3]\./.test(stdout ?? "");
+});
 let home: string;
 const running = new Set<DevProcess>();
 
@@ -201,6 +207,51 @@ describe("spry dev", () => {
     expect(processesWith(`TMPDIR=${inIt}`)).toEqual([]);
   });
 
+  test.each([
+    [
+      "has neither exports nor a server",
+      "handler.js",
+      "",
+      /handler\.js: it does not export a function named main; it has no exports/,
+    ],
+    [
+      "has neither, and runs on",
+      "handler.js",
+      "setInterval(() => {}, 1000);",
+      /handler\.js has no exports and no listening server yet/,
+    ],
+    [
+      "awaits what never comes",
+      "handler.mjs",
+      "await new Promise(() => {});",
+      /handler\.mjs: a top-level await waits for what never comes/,
+    ],
+    [
+      "awaits, and runs on",
+      "handler.mjs",
+      "setInterval(() => {}, 1000); await new Promise(() => {});",
+      /handler\.mjs has not loaded yet: if a top-level await waits/,
+    ],
+  ])("says soon what is missing where the code %s", async (what, file, code, says) => {
+    const name = `missing-${what.length}`;
+    mkdirSync(directory(name));
+    writeFileSync(path.join(directory(name), file), code);
+    const spryDev = [spry, "dev", "--port", "0", directory(name)];
+    const child = spawn(process.execPath, spryDev, {
+      env: { ...cleanEnvironment(), XDG_CACHE_HOME: path.join(home, "cache") },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+    await expect.poll(() => output).toMatch(says);
+    expect(child.exitCode).toBeNull();
+    // A save is answered with the new code, also while the old one waits.
+    writeFileSync(path.join(directory(name), file), "export const main = () => 'new';\n");
+    await expect.poll(() => output).toMatch(/new code answers|ready after/);
+    expect(await endChild(child, "SIGINT")).toBe(130);
+  });
+
   test("--json reports what happens to programs, an object a line", async () => {
     await command("init", directory("reported"), "--template", "js");
     const { url, end, output } = await startDev("reported", "--json");
@@ -345,6 +396,28 @@ describe("spry dev", () => {
     expect(output()).toContain("order.created.v1 from shop: order A-1");
     expect(output()).toContain('published order.large.v1 from shop: {"id":"A-1","amount":120}');
   });
+
+  test.skipIf(!olderNode)(
+    "passes signals on where an older Node.js has started it, and outlives them",
+    async () => {
+      await command("init", directory("signals"), "--template", "cloudevent");
+      const variables = { XDG_CACHE_HOME: path.join(home, "cache"), KUBECONFIG: "/nonexistent" };
+      const child = spawn(olderNode ?? "", [spry, "dev", "--port", "0", directory("signals")], {
+        env: { ...cleanEnvironment(), ...variables },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      let output = "";
+      for (const stream of [child.stdout, child.stderr])
+        stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
+      await until(() => output.includes("ready after"));
+      const emitted = () => output.split("order.created.v1 from shop: order A-1").length - 1;
+      for (const times of [1, 2]) {
+        child.kill("SIGUSR2");
+        await until(() => emitted() === times);
+      }
+      expect(await endChild(child, "SIGINT")).toBe(130);
+    },
+  );
 
   test("leads the names of neighbours to the addresses that the user names", async () => {
     await command("init", directory("stock"), "--template", "js");

@@ -1,10 +1,12 @@
-/** What the containers of a Function's build write, npm and pip among them, line by line as it comes. */
-import { labels } from "@spry/function";
+/** What the containers of a Function's build, and those that start afterwards, write, npm and pip among them, line by line as it comes. */
+import { labels, names } from "@spry/function";
 import { isNotFound, type KubeClient, type Pod, resources, type Target } from "@spry/kube";
 
 const lookMs = 400;
 /** A build of a few files is over by then, and requests would only be in its way. */
 const firstLookMs = 200;
+/** A Function that needs longer has something to say. */
+const slowStartMs = 2000;
 const maxLineLength = 4096;
 
 interface Build {
@@ -45,6 +47,36 @@ export async function followBuildOutput(
   }
 }
 
+/** What the newest instances write that are not ready after a while: why they are not is in it. Until `signal`. */
+export async function followStartOutput(
+  client: KubeClient,
+  { namespace, name, onLine }: Build,
+  signal: AbortSignal,
+): Promise<void> {
+  const labelSelector = `${labels.functionName}=${name},${labels.resource}=deployment`;
+  const read = new Set<string>();
+  try {
+    await pause(slowStartMs, signal);
+    while (!signal.aborted) {
+      const { items } = await client.list(resources.pods, { namespace, labelSelector, signal });
+      for (const pod of items.filter(isStarting)) {
+        const { uid = "" } = pod.metadata;
+        if (read.has(uid)) continue;
+        read.add(uid);
+        void readContainer(client, pod, names.container, onLine, signal).catch(() => {});
+      }
+      await pause(lookMs, signal);
+    }
+  } catch {
+    // The command continues without it.
+  }
+}
+
+const isStarting = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  status?.phase === "Running" &&
+  !status.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True");
+
 const hasEnded = ({ status }: Pod): boolean =>
   status?.phase === "Succeeded" || status?.phase === "Failed";
 
@@ -55,21 +87,29 @@ async function readPod(
   onLine: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace = "", name = "" } = pod.metadata;
-  for (const container of stepsOf(pod)) {
-    if (!(await untilBegun(client, pod, container, signal))) continue;
-    const query = new URLSearchParams({ container, follow: "true" });
-    const path = `/api/v1/namespaces/${namespace}/pods/${name}/log?${query}`;
-    const response = await client.raw("GET", path, { accept: "*/*", signal });
-    const decoder = new TextDecoder();
-    let rest = "";
-    for await (const chunk of response.body ?? []) {
-      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
-      rest = (lines.pop() ?? "").slice(-maxLineLength);
-      for (const line of lines) if (line.trim() !== "") onLine(line.slice(0, maxLineLength));
-    }
-    if (rest.trim() !== "") onLine(rest);
+  for (const container of stepsOf(pod))
+    if (await untilBegun(client, pod, container, signal))
+      await readContainer(client, pod, container, onLine, signal);
+}
+
+async function readContainer(
+  client: KubeClient,
+  { metadata: { namespace = "", name = "" } }: Pod,
+  container: string,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const query = new URLSearchParams({ container, follow: "true" });
+  const path = `/api/v1/namespaces/${namespace}/pods/${name}/log?${query}`;
+  const response = await client.raw("GET", path, { accept: "*/*", signal });
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const chunk of response.body ?? []) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+    rest = (lines.pop() ?? "").slice(-maxLineLength);
+    for (const line of lines) if (line.trim() !== "") onLine(line.slice(0, maxLineLength));
   }
+  if (rest.trim() !== "") onLine(rest);
 }
 
 /** The names of its containers, in the order in which they run. */

@@ -8,9 +8,9 @@ import {
   revisionsOf,
 } from "@spry/function";
 import { isGone, isNotFound, type KubeClient } from "@spry/kube";
-import { followBuildOutput } from "./build-output.ts";
+import { followBuildOutput, followStartOutput } from "./build-output.ts";
 import { isConnectionLost } from "./connection-lost.ts";
-import { failureIn } from "./load-failure.ts";
+import { failureIn, withoutDirectory } from "./load-failure.ts";
 import { type Progress } from "./progress.ts";
 import { missingSource } from "./missing-source.ts";
 import { isToBeRetried } from "./retry-build.ts";
@@ -47,10 +47,12 @@ export async function followUntilRunning(
 ): Promise<Function> {
   const { namespace, name, progress, prefix = "" } = options;
   const output = new AbortController();
+  const start = new AbortController();
   const timeout = AbortSignal.timeout(Math.min(Math.ceil(options.timeoutMs), longestMs));
   const said = new Map<string, string>();
   let last: Function | undefined;
   let isRead = false;
+  let isStartRead = false;
   progress.waitFor(name, waitingFor(prefix, words["ConfigurationReady"] ?? ""));
   // Where several are followed, the sentence is about all of them.
   if (prefix === "") progress.whenInterrupted(stillGoing(options));
@@ -81,6 +83,11 @@ export async function followUntilRunning(
           const onLine = (line: string) => progress.output(name, prefix + line);
           void followBuildOutput(client, { namespace, name, onLine }, output.signal);
         }
+        if (condition.type === "Running" && condition.status === "Unknown" && !isStartRead) {
+          isStartRead = true;
+          const onLine = (line: string) => progress.output(name, prefix + withoutDirectory(line));
+          void followStartOutput(client, { namespace, name, onLine }, start.signal);
+        }
         // Lines that come later would be below another stage; `spry logs --build` has them. And the requests would be in the rollout's way.
         if (condition.type === "BuildReady" && condition.status === "True") output.abort();
         if (condition.status !== "True") break;
@@ -97,6 +104,7 @@ export async function followUntilRunning(
     if (!timeout.aborted) throw error;
   } finally {
     output.abort();
+    start.abort();
     progress.done(name);
   }
   const open = conditionsOf(last).find(({ status }) => status !== "True");

@@ -43,8 +43,8 @@ export class Deadlines<T extends Waiting> {
 
   #wakeFor({ endMs }: T): void {
     this.#isTimed = true;
-    // A timer may come a little early, by this clock.
-    setTimeout(() => this.#wake(), Math.max(1, Math.ceil(endMs - monotonicMs())));
+    // A timer may come a little early, by this clock. What waits has a connection, which keeps the process.
+    setTimeout(() => this.#wake(), Math.max(1, Math.ceil(endMs - monotonicMs()))).unref();
   }
 
   #wake(): void {

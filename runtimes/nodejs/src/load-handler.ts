@@ -9,6 +9,7 @@ import { provideAwsLambda } from "./dialects/lambda-streaming.ts";
 import { isLikelyLambda, setLambdaEnvironment } from "./lambda/lambda-environment.ts";
 import { LoadError } from "./load-error.ts";
 import { type Exports, loadModule } from "./load-module.ts";
+import { loaded, nothingLeft } from "./long-load.ts";
 import { asksWhetherMain, MainProgramError } from "./application/main-program.ts";
 import { findTypeScript } from "./typescript-names.ts";
 import { memberOf } from "./member-of.ts";
@@ -25,50 +26,54 @@ export async function loadHandler(
 ): Promise<FunctionHandler> {
   const file = findModule(directory, settings.moduleName);
   const name = basename(file.path);
-  let module: Exports;
   provideAwsLambda();
   if (file.start) await (await import("./apply-start.ts")).applyStart(file.start, directory);
   const resetEnvironment = isLikelyLambda(file.path, settings)
     ? setLambdaEnvironment(directory, file.path, settings)
     : undefined;
   const handed = new HandedServers(settings.port);
-  try {
-    ({ exports: module } = await loadModule(file));
-  } catch (cause) {
+  const waits = `${name} has not loaded yet: if a top-level await waits, the Function starts when that ends`;
+  const found = await loaded(loadModule(file), waits).catch(async (cause: unknown) => {
     const text = `loading ${name}: ${sentenceOf(cause)}`;
     throw new LoadError((await withForeignUse(text, file.path)) + ofOthers(cause), { cause });
-  }
+  });
+  if (found === nothingLeft)
+    throw new LoadError(
+      `loading ${name}: a top-level await waits for what never comes: nothing is left to run`,
+    );
+  const { exports: module } = found;
   const websocket = functionOf(module, "websocket");
   const options = { settings, file: file.path };
   const given =
     (await namedHandler(module, name, options, publisher)) ??
     mainHandler(module, settings, publisher);
   const isAsked = !given && handed.forRequests !== undefined;
-  const exported =
+  const recognised =
     given ?? (isAsked ? undefined : await exportedHandler(module, options, websocket));
-  if (exported) {
-    if (exported.isLambda) setLambdaEnvironment(directory, file.path, settings);
+  if (recognised) {
+    if (recognised.isLambda) setLambdaEnvironment(directory, file.path, settings);
     else resetEnvironment?.();
     // The program's own server answers what the application does, and more.
-    const server = exported.isApplication ? handed.around(exported.listener) : undefined;
-    handed.release(server, !exported.isApplication, isFirst);
-    const start = bothOf(functionOf(module, "start"), exported.start);
-    const stop = bothOf(functionOf(module, "stop"), exported.stop);
+    const server = recognised.isApplication ? handed.around(recognised.listener) : undefined;
+    handed.release(server, !recognised.isApplication, isFirst);
+    const start = bothOf(functionOf(module, "start"), recognised.start);
+    const stop = bothOf(functionOf(module, "stop"), recognised.stop);
     return {
-      ...exported,
-      websocket: websocket ?? exported.websocket,
-      server: server ?? exported.server,
+      ...recognised,
+      websocket: websocket ?? recognised.websocket,
+      server: server ?? recognised.server,
       start,
       stop,
     };
   }
   resetEnvironment?.();
-  const nothing =
-    nothingFound(name, settings.handlerName, namesIn(module)) + wayOut(module, settings);
+  const exported = namesIn(module);
+  const nothing = nothingFound(name, settings.handlerName, exported) + wayOut(module, settings);
   if (!handed.first && asksWhetherMain(file.path, directory))
     throw new MainProgramError(file, directory, nothing);
   // The program starts by itself: what it exports as `start` would do so again.
-  const served = await servedProgram(handed, settings);
+  const has = exported.length > 0 ? `no handler, only ${exported.join(", ")},` : "no exports";
+  const served = await servedProgram(handed, settings, `${name} has ${has}`);
   if (served) return { ...served, websocket, stop: functionOf(module, "stop") };
   throw new LoadError(await withForeignUse(nothing, file.path));
 }
@@ -104,7 +109,8 @@ function ofOthers(cause: unknown): string {
 export async function programHandler(settings: Settings): Promise<FunctionHandler> {
   const [, file = ""] = process.argv;
   if (/\.[mc]?ts$/.test(file)) findTypeScript();
-  const served = await servedProgram(new HandedServers(settings.port), settings);
+  const what = `${basename(file)} has no handler`;
+  const served = await servedProgram(new HandedServers(settings.port), settings, what);
   if (served) return served;
   throw new LoadError(
     `loading ${basename(file)}: it does not export a handler, and started as the main program it does not listen`,
@@ -114,8 +120,9 @@ export async function programHandler(settings: Settings): Promise<FunctionHandle
 async function servedProgram(
   handed: HandedServers,
   settings: Settings,
+  what: string,
 ): Promise<FunctionHandler | undefined> {
-  const server = handed.forRequests ?? (await handed.awaited());
+  const server = handed.forRequests ?? (await handed.awaited(what));
   handed.release(server, false);
   if (!server) return undefined;
   return (await import("./application/application-handler.ts")).serverHandler(server, settings);

@@ -1,6 +1,13 @@
 /** How a Function's code is found and loaded, and what is said when it cannot be. */
+import { once } from "node:events";
 import { describe, expect, test } from "vitest";
-import { failToStart, send, startFunction } from "./testing/running-function.ts";
+import {
+  failToStart,
+  send,
+  startFunction,
+  startWarmProcess,
+  waitToStart,
+} from "./testing/running-function.ts";
 
 const hello = 'exports.main = () => "hello";';
 
@@ -378,6 +385,74 @@ export const main = (event: Event, context: Context): string => hello;`,
       );
     },
   );
+
+  test.each([
+    [
+      "no exports and no server, while something runs",
+      { "handler.js": "setInterval(() => {}, 1000);" },
+      "handler.js has no exports and no listening server yet\n",
+    ],
+    [
+      "exports, and none of them a handler",
+      { "handler.js": "setInterval(() => {}, 1000); exports.a = 1; exports.b = 2;" },
+      "handler.js has no handler, only a, b, and no listening server yet\n",
+    ],
+    [
+      "a top-level await that waits",
+      { "handler.mjs": "setInterval(() => {}, 1000); await new Promise(() => {});" },
+      "handler.mjs has not loaded yet: if a top-level await waits, the Function starts when that ends\n",
+    ],
+    [
+      "a start that waits",
+      {
+        "handler.js": `${hello} exports.start = () => new Promise((resolve) => setTimeout(resolve, 3600_000));`,
+      },
+      "the Function's start has not ended yet\n",
+    ],
+  ])("or says soon what it waits for: %s", async (_, files, says) => {
+    const waiting = await waitToStart(files);
+    await expect.poll(waiting.stderr).toBe(says);
+    expect(waiting.process.exitCode).toBeNull();
+  });
+
+  test.each([
+    [
+      "a top-level await that nothing can end",
+      { "handler.mjs": "await new Promise(() => {});" },
+      /^loading handler\.mjs: a top-level await waits for what never comes: nothing is left to run\n/,
+    ],
+    [
+      "one in another file, after a while",
+      {
+        "handler.mjs": 'import "./other.mjs";',
+        "other.mjs": "setTimeout(() => {}, 1200); await new Promise(() => {});",
+      },
+      /^handler\.mjs has not loaded yet[^\n]*\nloading handler\.mjs: a top-level await waits for what never comes/,
+    ],
+    [
+      "a start that nothing can end",
+      { "handler.js": `${hello} exports.start = () => new Promise(() => {});` },
+      /^starting the Function: it waits for what never comes: nothing is left to run\n/,
+    ],
+    [
+      "a program that has ended",
+      { "handler.js": "setTimeout(() => {}, 1200);" },
+      /^handler\.js has no exports and no listening server yet\nloading handler\.js: it does not export a function named main; it has no exports\n$/,
+    ],
+  ])("or ends once nothing is left to wait for: %s", async (_, files, says) => {
+    const { code, stderr } = await failToStart(files);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(says);
+  });
+
+  test("or ends at once as well where the process had waited for its Function", async () => {
+    const warm = startWarmProcess();
+    const ended = once(warm.process, "close");
+    const writing = warm.hand("console.log('run');", {});
+    writing.catch(() => {});
+    expect(await ended).toEqual([1, null]);
+    expect(warm.stderr()).toMatch(/it has no exports\n$/);
+  });
 
   test("or says which setting is wrong", async () => {
     const { code, stderr } = await failToStart(hello, { FUNC_TIMEOUT: "soon" });

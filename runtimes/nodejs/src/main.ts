@@ -18,6 +18,7 @@ import { MainProgramError, startMainProgram, takeMainProgram } from "./applicati
 import { loadHandler, programHandler } from "./load-handler.ts";
 import { type Invocation } from "./invoke.ts";
 import { logError } from "./log.ts";
+import { loaded, nothingLeft } from "./long-load.ts";
 import { Metrics } from "./metrics.ts";
 import { traceOutgoingRequests } from "./outgoing-trace.ts";
 import { Publisher } from "./publisher.ts";
@@ -187,12 +188,18 @@ async function beMain(
 }
 
 async function runStart({ start }: FunctionHandler): Promise<void> {
-  try {
-    await start?.();
-  } catch (cause) {
-    const text = cause instanceof Error ? cause.message : String(cause);
-    throw new LoadError(`starting the Function: ${text}`, { cause });
-  }
+  if (!start) return;
+  const work = Promise.resolve().then(() => start());
+  const ended = await loaded(work, "the Function's start has not ended yet").catch(
+    (cause: unknown) => {
+      const text = cause instanceof Error ? cause.message : String(cause);
+      throw new LoadError(`starting the Function: ${text}`, { cause });
+    },
+  );
+  if (ended === nothingLeft)
+    throw new LoadError(
+      "starting the Function: it waits for what never comes: nothing is left to run",
+    );
 }
 
 /**

@@ -5,10 +5,8 @@
 import { Server } from "node:http";
 import { type AddressInfo } from "node:net";
 import { logLine } from "../log.ts";
+import { loaded } from "../long-load.ts";
 import { PortReads } from "./port-reads.ts";
-
-/** How long a program without a handler may take until it listens, as long as it has something to wait for. */
-const patienceMs = 30_000;
 
 type Listen = typeof Server.prototype.listen;
 type Callback = () => void;
@@ -74,20 +72,14 @@ export class HandedServers {
 
   /**
    * The program's server, once it listens: a program may connect to its database first. Undefined when it has nothing left
-   * to wait for, or has taken too long.
+   * to wait for. `what` it has, for the log.
    */
-  async awaited(): Promise<Server | undefined> {
-    await new Promise<void>((resolve) => {
-      if (this.#all.length > 0) return resolve();
-      const timer = setTimeout(resolve, patienceMs).unref();
-      const end = () => {
-        clearTimeout(timer);
-        process.off("beforeExit", end);
-        resolve();
-      };
-      this.#onFirst = end;
-      process.on("beforeExit", end);
+  async awaited(what: string): Promise<Server | undefined> {
+    const first = new Promise<void>((resolve) => {
+      this.#onFirst = resolve;
+      if (this.#all.length > 0) resolve();
     });
+    await loaded(first, `${what} and no listening server yet`);
     return this.forRequests ?? this.first;
   }
 

@@ -49,6 +49,9 @@ export async function failToStart(files: Files | string, env: Record<string, str
   return { code: await started.exited, stderr: started.stderr() };
 }
 
+/** Runs a Function that may take any time until it has started. */
+export const waitToStart = (files: Files | string) => spawnFunction(files, {});
+
 /** As the first process of a container; the signal goes to it while its code says that it loads. */
 export async function signalFirstProcess(files: Files | string, signal: NodeJS.Signals) {
   const started = await spawnFunction(files, {}, [asFirstProcess, ...ofNamespace]);
