@@ -109,6 +109,37 @@ test("an archive that package.json names is installed", async () => {
   expect(await answer("archive")).toBe("made");
 });
 
+test("the directory's own install scripts have its files, and a save of code does not run them again", async () => {
+  const handlerOf = (word: string) =>
+    `import made from "made";\nimport part from "part";\nenum Way { In = "${word}" }\nexport const main = (): string => Way.In + made + part.word;\n`;
+  write("part", {
+    "package.json": '{ "name": "part", "version": "1.0.0" }',
+    "index.js": "exports.word = 'part';",
+  });
+  write("scripts", {
+    "package.json": JSON.stringify({
+      dependencies: { part: "file:./part-1.0.0.tgz" },
+      scripts: { postinstall: "node tools/make.js" },
+    }),
+    "schema.txt": "schema",
+    "tools/make.js": `const fs = require("fs");
+fs.appendFileSync(${JSON.stringify(path.join(home, "made.txt"))}, "made ");
+fs.mkdirSync("node_modules/made");
+fs.writeFileSync("node_modules/made/index.js", "module.exports = " + JSON.stringify(fs.readFileSync("schema.txt", "utf8")));\n`,
+    "handler.ts": handlerOf("in"),
+  });
+  execFileSync("npm", ["pack", "--pack-destination", directory("scripts")], {
+    cwd: directory("part"),
+    stdio: "ignore",
+  });
+  expect(await answer("scripts")).toBe("inschemapart");
+  write("scripts", {
+    "handler.ts": handlerOf("new"),
+  });
+  await expect.poll(async () => (await fetch(dev?.url ?? "")).text()).toBe("newschemapart");
+  expect(readFileSync(path.join(home, "made.txt"), "utf8")).toBe("made ");
+});
+
 test.each<[what: string, files: Record<string, string>]>([
   [
     "a module where package.json says commonjs",

@@ -65,6 +65,7 @@ export {
   planProject,
   type PlannedInstallation,
 } from "./builder/plan-installation.ts";
+export { ownInstallScripts } from "./builder/package-json.ts";
 export { UserError as BuildError } from "./builder/user-error.ts";
 export { createSourceImage, type SourceImage } from "./builder/source-image.ts";
 export { repositoryFiles } from "./builder/source-repository.ts";

@@ -12,11 +12,12 @@ import {
   readlinkSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import path from "node:path";
-import { isInstallationInput, planProject } from "@spry/image";
+import { isInstallationInput, ownInstallScripts, planProject } from "@spry/image";
 import { type SourceList } from "../project/files.ts";
 import { type Project } from "../project/project.ts";
 import { Ticker } from "../ticker.ts";
@@ -61,13 +62,19 @@ export async function providePackages(
   if (runtime.language === "nodejs" && (fits(root) || isInstalledAround(root)))
     return { kind: "own" };
   let room = maxCodeBytes;
+  const { scripts } = readJson<{ scripts?: object }>(path.join(root, "package.json")) ?? {};
+  const hasScripts = runtime.language === "nodejs" && ownInstallScripts({ scripts }).length > 0;
   const files = source.files
     .filter(({ link }) => !link)
     .filter(
       ({ path: name, size }) =>
-        (isInstallationInput(name) || code.test(name)) && (room -= size) > 0,
+        (hasScripts || isInstallationInput(name) || code.test(name)) && (room -= size) > 0,
     )
-    .map(({ path: name, file }) => ({ path: name, content: readFileSync(file), mode: 0o644 }));
+    .map(({ path: name, file }) => ({
+      path: name,
+      content: readFileSync(file),
+      mode: hasScripts ? statSync(file).mode & 0o777 : 0o644,
+    }));
   const before = { PATH: process.env["PATH"], cache: process.env["npm_config_cache"] };
   const setVariables = () => {
     process.env["PATH"] = `${bin}${path.delimiter}${before.PATH ?? ""}`;

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { sourceDigest } from "@spry/function";
 import { buildFunctionImage, builderEntry, pullImage } from "../index.ts";
 import { builderEnvironment, type Files, given, write } from "../testing/build.ts";
@@ -13,6 +13,7 @@ import { messageOf, UserError } from "./user-error.ts";
 
 // Installers run here, at the same time as the rest of the tests.
 vi.setConfig({ testTimeout: 120_000 });
+afterEach(() => void vi.unstubAllEnvs());
 
 const handler = "module.exports = { main: () => 1 };";
 const withGreeting = {
@@ -94,6 +95,37 @@ describe("a build", () => {
     expect(readdirSync(modules).sort()).toEqual([".bin", "greeting"]);
     expect(readFileSync(join(modules, ".bin/greeting"), "utf8")).toContain("#!");
     expect(JSON.stringify(pulled)).not.toContain("secret-token");
+  });
+
+  test("runs the source's own install scripts with its files, and keeps what they make", async () => {
+    // These tests run below an npm that is to run no scripts.
+    vi.stubEnv("npm_config_ignore_scripts", undefined);
+    const { npmConfig } = await startNpmRegistry();
+    const packageJson = {
+      dependencies: { greeting: "^1.0.0" },
+      scripts: { postinstall: "sh tools/make.sh", prepare: "node tools/patch.js" },
+    };
+    const files = {
+      "handler.js": handler,
+      "package.json": JSON.stringify(packageJson),
+      "model/schema.txt": "schema",
+      "tools/make.sh": "mkdir -p generated && cp model/schema.txt generated/client.txt\n",
+      "tools/patch.js":
+        "require('fs').appendFileSync('node_modules/greeting/index.js', '// patched');\n",
+    };
+    const { build, client } = await given(files, { npmConfig });
+    const made = async () => {
+      const { image } = await buildFunctionImage({ ...build, scratch: temporaryDirectory() });
+      const dir = join(temporaryDirectory(), "image");
+      await pullImage(client, image, dir);
+      const read = (file: string) => readFileSync(join(dir, "usr/src/app/function", file), "utf8");
+      expect(existsSync(join(dir, "usr/src/app/function/package-lock.json"))).toBe(false);
+      expect(read("node_modules/greeting/index.js")).toContain("// patched");
+      return read("generated/client.txt");
+    };
+    expect(await made()).toBe("schema");
+    write(build.source, { "model/schema.txt": "changed" });
+    expect(await made()).toBe("changed");
   });
 
   test("refuses a source that is no longer what was asked for", async () => {

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { packageSpec } from "@spry/function";
 import { digestOf } from "../digest.ts";
+import { type LayerFile } from "../layer.ts";
 import { npmComponents } from "./components.ts";
 import { readSource, type SourceFile } from "./function-source.ts";
 import { type Installation } from "./installer.ts";
@@ -21,6 +22,7 @@ import { undeclaredIn } from "./undeclared.ts";
 const lockFiles = ["package-lock.json", "npm-shrinkwrap.json"];
 /** All that an installer gets to see of a source. */
 const installerFiles = ["package.json", ".npmrc", ...lockFiles];
+const code = /\.[cm]?[jt]sx?$/;
 
 export interface NodeDependencyOptions {
   /** An `.npmrc` with registries and credentials. */
@@ -28,6 +30,8 @@ export interface NodeDependencyOptions {
   /** With the devDependencies. */
   withDev?: boolean;
   monorepo?: Monorepo | undefined;
+  /** Code that has changed is no reason to install again: its author sees what its own scripts make. */
+  codeIsStable?: boolean;
   /** Gets a line about each package that is installed though it is not declared. */
   report?: ((line: string) => void) | undefined;
   /** Gets the lines of npm as they come. */
@@ -41,7 +45,7 @@ export interface NodeDependencyOptions {
 export function nodeDependencies(
   files: readonly SourceFile[],
   functionDirectory: string,
-  { npmConfig, withDev = false, monorepo, report, onLine }: NodeDependencyOptions,
+  { npmConfig, withDev = false, monorepo, codeIsStable, report, onLine }: NodeDependencyOptions,
 ): Installation | undefined {
   const given = readPackageJson(files);
   const packageJson = given ?? {};
@@ -58,6 +62,12 @@ export function nodeDependencies(
   const manifests = monorepo ? inputsOf(monorepo, own) : [...own, ...local];
   const archives = localArchives(manifests, monorepo ? filesAround(monorepo, files) : files);
   const inputs = [...manifests, ...archives];
+  const configTexts = inputs.filter(({ path }) => posix.basename(path) === ".npmrc");
+  const hasOwnScripts =
+    ownInstallScripts(packageJson).length > 0 &&
+    !ignoresScripts(configTexts.map(({ content }) => content.toString()));
+  // What the package's own scripts read can be any of them.
+  const read = hasOwnScripts ? (monorepo ? filesAround(monorepo, files) : files) : [];
   const contentsOf = (names: string[]) =>
     inputs
       .filter(({ path }) => names.includes(posix.basename(path)))
@@ -79,10 +89,13 @@ export function nodeDependencies(
         : []),
       ...local.map(({ path, content }) => [path, content.toString()]),
       ...archives.map(({ path, content }) => [path, digestOf(content)]),
+      ...read
+        .filter(({ path }) => !codeIsStable || !code.test(path))
+        .map(({ path, content }) => [path, digestOf(content)]),
       ...(undeclared.length > 0 ? [{ undeclared: undeclared.map(packageSpec) }] : []),
     ],
     async fetch(directory) {
-      const place = writeInputs(inputs, directory, withDev);
+      const place = writeInputs([...read, ...inputs], directory, withDev);
       const found = await inEachPackage(fetchModules, place);
       return found.includes(true);
     },
@@ -105,8 +118,10 @@ export function nodeDependencies(
           ...readModules(each.directory, each.prefix, inImage),
           components: npmComponents(each.directory),
         }));
+      const known = new Set(read.map(({ path }) => path));
+      const made = hasOwnScripts && !monorepo ? madeFiles(installed, functionDirectory, known) : [];
       return {
-        files: trees.flatMap((tree) => tree.files),
+        files: [...trees.flatMap((tree) => tree.files), ...made],
         size: trees.reduce((sum, tree) => sum + tree.size, 0),
         components: trees.flatMap((tree) => tree.components),
       };
@@ -153,11 +168,20 @@ function placeOf(directory: string, withDev: boolean): Place {
 function writeInputs(inputs: readonly SourceFile[], directory: string, withDev: boolean): Place {
   const place = placeOf(directory, withDev);
   for (const each of Object.values(place) as string[]) mkdirSync(each, { recursive: true });
-  for (const { path, content } of inputs) {
+  for (const { path, content, mode } of inputs) {
     mkdirSync(dirname(join(place.installed, path)), { recursive: true });
-    writeFileSync(join(place.installed, path), content);
+    writeFileSync(join(place.installed, path), content, { mode: mode | 0o600 });
   }
   return place;
+}
+
+/** What the package's own scripts have written next to its packages, such as generated code. */
+function madeFiles(directory: string, prefix: string, known: ReadonlySet<string>): LayerFile[] {
+  const isOther = (path: string) =>
+    known.has(path) || installerFiles.includes(path) || path.split("/").includes("node_modules");
+  return readSource(directory, { takesAbsoluteLinks: true })
+    .filter(({ path }) => !isOther(path))
+    .map((file) => ({ ...file, path: `${prefix}/${file.path}` }));
 }
 
 /** Npm's own switch for scripts. */

@@ -57,7 +57,12 @@ export function planInstallation(request: InstallRequest): PlannedInstallation |
   const place = "app";
   const installation =
     version === undefined
-      ? nodeDependencies(files, place, { npmConfig, report, onLine: report })
+      ? nodeDependencies(files, place, {
+          npmConfig,
+          codeIsStable: true,
+          report,
+          onLine: report,
+        })
       : pythonDependencies(files, version, place, { pipConfig, ...(report && { report }) });
   if (!installation) return undefined;
   const system = [process.platform, process.arch];
