@@ -15,11 +15,17 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { findPython } from "@spry/machine";
 import { hasEnded, patience, rounds } from "@spry/test-kit";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { pause } from "../support/platform.ts";
 import { type DevProcess, startSpryDev } from "../support/spry-dev.ts";
 
+const python = (await findPython("3.12"))
+  ? "python312"
+  : (await findPython("3.14"))
+    ? "python314"
+    : undefined;
 let home = "";
 let dev: DevProcess | undefined;
 beforeEach(() => {
@@ -152,6 +158,89 @@ test.each([
     await serves(running, "two");
   },
 );
+
+const writing: [what: string, file: string, code: string, runtime?: string][] = [
+  [
+    "on each request",
+    "handler.mjs",
+    `import fs, { createWriteStream } from "node:fs";
+import { appendFile } from "node:fs/promises";
+import { promisify } from "node:util";
+export const main = async () => {
+  await appendFile("log.txt", "a");
+  fs.writeFileSync("up-" + Date.now() + ".png", "a");
+  await promisify(fs.writeFile)("draft.json", String(Date.now()));
+  fs.renameSync("draft.json", "state.json");
+  fs.rmSync("lib", { recursive: true, force: true });
+  createWriteStream("made.js").end("// " + Date.now());
+  return "WORD " + process.pid;
+};
+`,
+  ],
+  [
+    "by a timer",
+    "handler.js",
+    `setInterval(() => require("fs").writeFileSync(__dirname + "/ticks.txt", String(Date.now())), 50);
+exports.main = () => "WORD " + process.pid;
+`,
+  ],
+  ...(python === undefined
+    ? []
+    : ([
+        [
+          "on each request, and to a database,",
+          "handler.py",
+          `import os, sqlite3, threading, time
+first = os.getpid()
+def main(event, context):
+    db = sqlite3.connect("state.db")
+    db.execute("create table if not exists a (b)")
+    db.execute("insert into a values (1)")
+    db.commit()
+    db.close()
+    with open("log.txt", "a") as log:
+        log.write("a")
+    os.replace("log.txt", "log.1")
+    open(f"up-{time.time()}.png", "wb").close()
+    return f"WORD {first}"
+`,
+          python,
+        ],
+      ] as [string, string, string, string][])),
+];
+test.each(writing)(
+  "code that writes files %s is not loaded again by them, and is by a save",
+  async (_what, file, code, runtime = "nodejs24") => {
+    write("spry.yaml", `runtime: ${runtime}\n`);
+    write(file, code.replace("WORD", "one"));
+    const running = await start();
+    await expect.poll(() => ask(running)).toMatch(/^one/);
+    const first = await ask(running);
+    for (let round = 0; round < 8; round++) {
+      await pause(100);
+      expect(await ask(running)).toBe(first);
+    }
+    expect(running.output()).not.toContain("changed:");
+    expect(running.output()).toMatch(/is written by the code: that does not load it again/);
+    write(file, code.replace("WORD", "two"));
+    await expect.poll(() => ask(running)).toMatch(/^two/);
+  },
+);
+
+test.skipIf(!python)("what Python has loaded from elsewhere is watched", async () => {
+  write("spry.yaml", `runtime: ${python}\n`);
+  write(
+    "handler.py",
+    "import sys\nsys.path.append('../lib')\nimport part\ndef main(): return part.word\n",
+  );
+  const part = path.join(home, "lib/part.py");
+  mkdirSync(path.dirname(part));
+  writeFileSync(part, "word = 'one'\n");
+  const running = await start();
+  await serves(running, "one");
+  writeFileSync(part, "word = 'other'\n");
+  await serves(running, "other");
+});
 
 test("files that vanish while it looks at them do not end it", async () => {
   write("handler.ts", `export enum Color { Red = "red" }\nexport const main = () => Color.Red;\n`);

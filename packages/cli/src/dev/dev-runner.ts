@@ -80,13 +80,17 @@ export class DevRunner {
     this.#options = options;
     const { events, report } = options;
     this.session = new Session(
-      { ...events, onLoaded: (files, since) => this.#addLoaded(files, since) },
+      {
+        ...events,
+        onLoaded: (files, since) => this.#addLoaded(files, since),
+        onWritten: (files) => this.#ownWrites.add(files, this.#project?.root),
+      },
       options.scratch,
     );
     this.#compiled = new CompiledHook(options.scratch);
     this.#ownWrites = new OwnWrites((file) =>
       report(
-        `${file} is written by the code while it is loaded: that does not load it again. On the platform the directory is read-only`,
+        `${file} is written by the code: that does not load it again. On the platform the directory is read-only`,
       ),
     );
   }
@@ -136,7 +140,8 @@ export class DevRunner {
     this.#watch?.close();
     this.#watch = new SourceWatch(root, {
       handler,
-      onChange: (file) => this.#onChange(file),
+      // The process says what it writes before it does; both may come in one round of the event loop.
+      onChange: (file) => void setImmediate(() => this.#onChange(file)),
       report: this.#options.report,
     });
   }
@@ -172,7 +177,7 @@ export class DevRunner {
   #judge(file: string): Verdict {
     const place = path.join(this.#project?.root ?? "", file);
     const time = statSync(place, { throwIfNoEntry: false })?.ctimeMs ?? Date.now();
-    return this.#ownWrites.judge(file, this.session.loadAt(time));
+    return this.#ownWrites.judge(file, this.session.loadAt(time), time);
   }
 
   /** Once nothing changes any more. */

@@ -16,6 +16,8 @@ export interface LaunchOptions {
   onOutput: (chunk: Buffer, stream: "stdout" | "stderr") => void;
   /** Files that the code has loaded, and when it began to be loaded (`loaded-files.ts`). */
   onLoaded?: ((files: readonly string[], since: number) => void) | undefined;
+  /** Files that the code is about to write. */
+  onWritten?: ((files: readonly string[]) => void) | undefined;
 }
 
 /** How a process ended; `output` is what it wrote last, at most 64 KiB, `report` what `onOutput` did not get of it (`load-report.ts`). */
@@ -44,7 +46,7 @@ export class RuntimeProcess {
   #since = 0;
   #whenIdle: (() => void) | undefined;
 
-  constructor({ command, args, env, onOutput, onLoaded }: LaunchOptions) {
+  constructor({ command, args, env, onOutput, onLoaded, onWritten }: LaunchOptions) {
     const child = tryProgram(command, args, {
       env: { ...env, SPRY_WARM_FD: "4" },
       stdio: ["ignore", "pipe", "pipe", "pipe", "pipe", "pipe"],
@@ -67,7 +69,7 @@ export class RuntimeProcess {
     child.stdout?.on("data", collect("stdout"));
     child.stderr?.on("data", collect("stderr"));
     const streams: readonly unknown[] = child.stdio;
-    this.#readLoaded(streams[loadedDescriptor] as Readable, onLoaded);
+    this.#readLoaded(streams[loadedDescriptor] as Readable, { onLoaded, onWritten });
     // A process that has ended does not read.
     (child.stdio[4] as Writable).on("error", () => {});
     this.ended = new Promise((resolve) => {
@@ -94,13 +96,22 @@ export class RuntimeProcess {
     return this.#isEnded;
   }
 
-  #readLoaded(stream: Readable, onLoaded: LaunchOptions["onLoaded"]): void {
+  #readLoaded(
+    stream: Readable,
+    { onLoaded, onWritten }: Pick<LaunchOptions, "onLoaded" | "onWritten">,
+  ): void {
     let rest = "";
     stream.on("error", () => {});
     stream.on("data", (chunk: Buffer) => {
       const lines = (rest + chunk.toString()).split("\n");
       rest = (lines.pop() ?? "").slice(-outputLimit);
-      if (this.#since > 0) onLoaded?.(lines, this.#since);
+      if (this.#since === 0) return;
+      const isWritten = (line: string) => line.startsWith(">");
+      onWritten?.(lines.filter(isWritten).map((line) => line.slice(1)));
+      onLoaded?.(
+        lines.filter((line) => !isWritten(line)),
+        this.#since,
+      );
     });
   }
 

@@ -20,6 +20,7 @@ export interface SessionPlan {
 export interface SessionEvents {
   onOutput: LaunchOptions["onOutput"];
   onLoaded?: LaunchOptions["onLoaded"];
+  onWritten?: LaunchOptions["onWritten"];
   /** New code answers; milliseconds since the save. */
   onReady: (milliseconds: number) => void;
   /** `report`: what the process wrote about it, which `onOutput` did not get; undefined where none wrote anything. */
@@ -103,8 +104,8 @@ export class Session {
 
   /** The process for a request, or why none can answer it. Waits while code is being loaded. */
   async current(): Promise<RuntimeProcess | Failure> {
-    // A save that came before this request is noticed before it is passed on.
-    await new Promise((resolve) => setImmediate(resolve));
+    // A save that came before this request is noticed before it is passed on; the runner looks at it in the next round.
+    for (let round = 0; round < 2; round++) await new Promise((resolve) => setImmediate(resolve));
     for (;;) {
       const state = this.#state;
       if (state.kind === "ready") return state.process;
@@ -196,8 +197,8 @@ export class Session {
   }
 
   #spawn(): RuntimeProcess {
-    const { onOutput, onLoaded } = this.#events;
-    const child = new RuntimeProcess({ ...this.#plan.launch, onOutput, onLoaded });
+    const { onOutput, onLoaded, onWritten } = this.#events;
+    const child = new RuntimeProcess({ ...this.#plan.launch, onOutput, onLoaded, onWritten });
     this.#all.add(child);
     const { pid } = child;
     if (pid !== undefined) this.#guard.add(pid);
