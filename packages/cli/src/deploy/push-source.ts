@@ -9,7 +9,7 @@ import { type Connection } from "../connection.ts";
 import { type Progress } from "../progress.ts";
 import { type CompiledCode, compile, moduleNameOf, needsCompiling } from "../project/compile.ts";
 import { listSource, megabytes, type SourceEntry } from "../project/files.ts";
-import { localImports } from "../project/local-imports.ts";
+import { importsFromOutside } from "../project/local-imports.ts";
 import { hasBuildScript, type Project } from "../project/project.ts";
 import { columnsOf } from "../terminal-width.ts";
 import { UserError } from "../user-error.ts";
@@ -102,7 +102,7 @@ async function pushOnce(
     const compiled = needsCompiling(project, files)
       ? await oneAtATime(() => compiledCode(project, files))
       : undefined;
-    if (!compiled) refuseOutside(project);
+    if (!compiled) await oneAtATime(() => refuseOutside(project));
     if (compiled) {
       // In place of a handler that has this name itself.
       const own = layerFiles.findIndex(({ path: name }) => name === compiled.path);
@@ -191,9 +191,9 @@ async function compiledCode(
 }
 
 /** What is outside of the directory is not sent (docs/handlers.md). */
-function refuseOutside({ root, handler, runtime }: Project): void {
+async function refuseOutside({ root, handler, runtime }: Project): Promise<void> {
   if (runtime.language !== "nodejs" || hasBuildScript(root)) return;
-  const outside = localImports(root, handler).imports.find(({ found }) => found?.startsWith("../"));
+  const [outside] = await importsFromOutside(root, handler);
   if (!outside) return;
   throw new UserError(
     `${outside.from}:${outside.line} imports ${outside.specifier}, which is outside of the directory and not sent`,

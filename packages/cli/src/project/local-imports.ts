@@ -68,6 +68,42 @@ function importsIn(root: string, from: string, text: string): LocalImport[] {
   });
 }
 
+/**
+ * Those that lead out of the directory. The text may only say so in a comment or a string: what it says counts where the compiler finds
+ * the same. Not to be called while another one compiles, as esbuild is ended.
+ */
+export async function importsFromOutside(root: string, handler: string): Promise<LocalImport[]> {
+  const said = localImports(root, handler).imports.filter(({ found }) => found?.startsWith("../"));
+  if (said.length === 0) return [];
+  const meant = new Set<string>();
+  const keyOf = (from: string, specifier: string) => JSON.stringify([from, specifier]);
+  const { build, stop } = await import("esbuild");
+  const work = build({
+    entryPoints: [path.join(root, handler)],
+    absWorkingDir: root,
+    bundle: true,
+    write: false,
+    platform: "node",
+    packages: "external",
+    logLevel: "silent",
+    plugins: [
+      {
+        name: "outside",
+        setup: ({ onResolve }) =>
+          onResolve({ filter: /^\.{1,2}(?:\/|$)/ }, ({ path: specifier, importer, resolveDir }) => {
+            meant.add(keyOf(path.relative(root, importer).split(path.sep).join("/"), specifier));
+            const isInside = path.resolve(resolveDir, specifier).startsWith(root + path.sep);
+            return isInside ? undefined : { path: specifier, external: true };
+          }),
+      },
+    ],
+  });
+  // Of a file that it cannot read, too, which is said by others, it has found what is before.
+  await work.catch(() => {});
+  await stop();
+  return said.filter(({ from, specifier }) => meant.has(keyOf(from, specifier)));
+}
+
 /** As compilers look for it. */
 function resolved(root: string, place: string): string | undefined {
   const [, stem = "", kind = ""] = /^(.*)\.([cm]?js)x?$/.exec(place) ?? [];
