@@ -6,7 +6,6 @@ import { afterAll, describe, expect, test } from "vitest";
 import { dump, load } from "js-yaml";
 import { enginePlatform, onCluster } from "../support/engine.ts";
 import { startSpryDev } from "../support/spry-dev.ts";
-import { hasTerminals, inTerminal } from "../support/terminal.ts";
 
 const platform = enginePlatform();
 const home = mkdtempSync(path.join(tmpdir(), "spry-deploy-test-"));
@@ -286,26 +285,6 @@ export const main = (event: { extensions: { request: { query: { fail?: string } 
     expect(await deploy(path.join(home, "größe"), "--name", "size")).toMatchObject({ code: 0 });
     await platform.spry(["delete", "my-app", "size", "--yes"]);
   });
-
-  test.skipIf(!hasTerminals)(
-    "a name that would be cut is asked for on a terminal, and kept",
-    async () => {
-      const dir = directory("grüße", { "handler.js": 'exports.main = () => "hello";\n' });
-      const command = inTerminal(["deploy", dir], {
-        cwd: home,
-        env: { KUBECONFIG: platform.kubeconfig },
-      });
-      await command.shows(/Name of the Function: /);
-      command.type("Grüße\r");
-      await command.shows(/not a valid name[^]*Name of the Function: /);
-      command.type("greetings\r");
-      expect(await command.ended).toBe(0);
-      expect(readFileSync(path.join(dir, "spry.yaml"), "utf8")).toBe("name: greetings\n");
-      expect((await platform.call("greetings.default")).body).toBe("hello");
-      expect(await platform.spry(["deploy", dir])).toMatchObject({ code: 0 });
-      await platform.spry(["delete", "greetings", "--yes"]);
-    },
-  );
 
   test("variables and Secrets are set without an editor, and the next deploy has the last word", async () => {
     const must = async (...args: string[]) => {

@@ -64,7 +64,11 @@ describe("in a Function's directory", () => {
     ["delete shop -n b", ""],
     ["delete other", ""],
     ["env list other", ""],
-    ["secrets set shop A=1", ""],
+    ["secrets set keys A=1", "--namespace sales"],
+    ["secrets import keys .env", "--namespace sales"],
+    ["secrets list", "--namespace sales"],
+    ["secrets set keys A=1 -n b", ""],
+    ["-n b secrets list", ""],
   ])("its name means it: spry %s has %s", async (line, more) => {
     const files = { "spry.yaml": "name: shop\nnamespace: sales\n" };
     expect((await inDirectory(files, line)).join(" ")).toBe(`${line} ${more}`.trim());
@@ -74,6 +78,21 @@ describe("in a Function's directory", () => {
     const files = { "spry.yaml": "name: shop\nnamespace: sales\n" };
     await expect(inDirectory(files, "delete shop other")).rejects.toThrow("different namespaces");
     expect(await inDirectory({ "spry.yaml": "name: [\n" }, "logs x")).toEqual(["logs", "x"]);
+  });
+
+  test("Secrets are those of its Functions' namespace", async () => {
+    const files = {
+      "spry.yaml": "namespace: sales\nfunctions:\n  a: { directory: a }\n  b: { directory: b }\n",
+      "a/handler.js": handler,
+      "b/handler.js": handler,
+    };
+    const line = "secrets set keys A=1";
+    const words = await inDirectory(files, line);
+    expect(words.join(" ")).toBe(`${line} --namespace sales`);
+    expect(await inDirectory({ "spry.yaml": "name: [\n" }, "secrets list")).toEqual([
+      "secrets",
+      "list",
+    ]);
   });
 
   test("of several, one has to be named", async () => {

@@ -10,7 +10,7 @@ const files = ["spry.yaml", "config.yaml"];
 
 /**
  * What was typed, with the name and the namespace that `spry.yaml` or `config.yaml` of this directory gives its Function, where a command
- * needs a name and has none, and with the namespace where that name was typed. `makeProgram`: for a look at the words, which leaves
+ * needs a name and has none, and with the namespace where that name was typed, or where the command is about Secrets. `makeProgram`: for a look at the words, which leaves
  * the program as it is.
  */
 export async function withNameHere(
@@ -20,13 +20,15 @@ export async function withNameHere(
 ): Promise<readonly string[]> {
   const named = (of: Command) => of.commands.find((each) => each.name() === commandIn(args));
   const known = named(program);
-  const isAbout = known && [known, ...known.commands].some(functionOf);
+  const isAboutSecrets = known?.name() === "secrets";
+  const isAbout = known && (isAboutSecrets || [known, ...known.commands].some(functionOf));
   if (!isAbout || args.includes("--") || !files.some((file) => existsSync(file))) return args;
   const reader = makeProgram();
   const { operands, unknown } = reader.parseOptions([...args]);
   const { command, words } = wordsOf(named(reader) as Command, [...operands.slice(1), ...unknown]);
   const argument = functionOf(command);
   const isGiven = reader.opts()["namespace"] !== undefined;
+  if (isAboutSecrets && !isGiven) return [...args, ...(await namespaceOfAll())];
   if (!argument) return args;
   const at = command.registeredArguments.indexOf(argument);
   const names = argument.variadic ? words.slice(at) : words.slice(at, at + 1);
@@ -63,13 +65,28 @@ async function targetsHere(): Promise<{ name: string; namespace: string | undefi
   }));
 }
 
-/** As an option: that of the names that are Functions of this directory. */
-async function namespaceOf(names: readonly string[]): Promise<string[]> {
-  const own = await targetsHere().catch((error: unknown) => {
-    // A directory that cannot be read is not in the way of a command about another Function.
+/** A Function that cannot be read is not in the way of a command about something else. */
+const readableTargets = (): ReturnType<typeof targetsHere> =>
+  targetsHere().catch((error: unknown) => {
     if (error instanceof UserError) return [];
     throw error;
   });
+
+/** As an option: where the Secrets are that the Functions of this directory can use. */
+async function namespaceOfAll(): Promise<string[]> {
+  const own = await readableTargets();
+  const [first, ...others] = new Set(own.map(({ namespace }) => namespace));
+  if (others.length > 0)
+    throw new UserError(
+      "the Functions of this directory are in different namespaces",
+      "name the one that is meant with -n NAMESPACE",
+    );
+  return first === undefined ? [] : ["--namespace", first];
+}
+
+/** As an option: that of the names that are Functions of this directory. */
+async function namespaceOf(names: readonly string[]): Promise<string[]> {
+  const own = await readableTargets();
   const namespaces = names.map((name) => {
     const found = own.find((each) => each.name === functionNamed(name));
     return found?.namespace;
