@@ -85,7 +85,7 @@ function reportWritten(descriptor: number): void {
     if (original === undefined) return;
     const followed = function (this: unknown, ...args: unknown[]) {
       placesIn(args).forEach(report);
-      return Reflect.apply(original, this, args) as unknown;
+      return Reflect.apply(original, this, args);
     };
     // With what `util.promisify` looks for.
     all[name] = Object.defineProperties(followed, Object.getOwnPropertyDescriptors(original));

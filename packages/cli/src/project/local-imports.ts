@@ -89,12 +89,15 @@ export async function importsFromOutside(root: string, handler: string): Promise
     plugins: [
       {
         name: "outside",
-        setup: ({ onResolve }) =>
-          onResolve({ filter: /^\.{1,2}(?:\/|$)/ }, ({ path: specifier, importer, resolveDir }) => {
-            meant.add(keyOf(path.relative(root, importer).split(path.sep).join("/"), specifier));
-            const isInside = path.resolve(resolveDir, specifier).startsWith(root + path.sep);
-            return isInside ? undefined : { path: specifier, external: true };
-          }),
+        setup: (esbuild) =>
+          esbuild.onResolve(
+            { filter: /^\.{1,2}(?:\/|$)/ },
+            ({ path: specifier, importer, resolveDir }) => {
+              meant.add(keyOf(path.relative(root, importer).split(path.sep).join("/"), specifier));
+              const isInside = path.resolve(resolveDir, specifier).startsWith(root + path.sep);
+              return isInside ? undefined : { path: specifier, external: true };
+            },
+          ),
       },
     ],
   });
