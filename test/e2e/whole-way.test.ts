@@ -142,7 +142,7 @@ describe.skipIf(!hasTerminals)("in a terminal of 80 columns", () => {
     expect(described.output).toMatch(/Status: +Failed, version 3 serves/);
     expect(described.output).toMatch(/Problem:\n {2}version 4 of dice failed: handler\.ts:8/);
     expect((await typed("logs dice")).output).toContain("set DATABASE_URL first");
-    expect((await typed("get")).output).toMatch(/NAME .*\ndice +Failed /);
+    expect((await typed("get")).output).toMatch(/NAME .*\ndice +Failed, version 3 serves /);
     expect((await typed("get dice")).output.match(/the database is not configured/g)).toHaveLength(
       3,
     );
