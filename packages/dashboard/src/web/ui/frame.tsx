@@ -4,7 +4,7 @@ import { connectionState } from "../api/tab-connection.ts";
 import { paths, segments } from "../router.ts";
 import { info } from "../state/info.ts";
 import { Icon } from "./icon.tsx";
-import { focusIfLost } from "./keep-focus.ts";
+import { useFocusOnArrival } from "./keep-focus.ts";
 import { askToLogOut } from "./log-out.tsx";
 import { openPalette } from "./palette.tsx";
 import { sections } from "./sections.ts";
@@ -30,7 +30,7 @@ export function Frame({
     document.title = `${title} · Spry`;
   }, [title]);
   const [first = "functions"] = segments.value;
-  useEffect(focusIfLost, [segments.value.join("/")]);
+  useFocusOnArrival(segments.value.join("/"));
   const dark = theme.value === "dark";
   return (
     <div class="app">

@@ -6,8 +6,13 @@ export function useApplyKey(button: { readonly current: HTMLElement | null }): v
     const onKey = (event: KeyboardEvent) => {
       if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "s") return;
       event.preventDefault();
-      // A dialogue above it has buttons of its own.
-      if (!document.querySelector("dialog[open]")) button.current?.click();
+      // What was typed just before is shown by the next picture, and so is the button.
+      requestAnimationFrame(() =>
+        setTimeout(() => {
+          // A dialogue above it has buttons of its own.
+          if (!document.querySelector("dialog[open]")) button.current?.click();
+        }),
+      );
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
