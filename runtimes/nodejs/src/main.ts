@@ -239,6 +239,8 @@ function reportExit<T>(load: () => Promise<T>): Promise<T> {
     process.stderr.write(`loading the Function: ${describeError(call).replace("Error: ", "")}\n`);
     return exit(code || 1);
   };
+  // An end by a signal is not the code's.
+  atSignal(() => (process.exit = exit));
   return load().finally(() => (process.exit = exit));
 }
 
