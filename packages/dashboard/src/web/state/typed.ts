@@ -129,7 +129,7 @@ async function begin(againMs = retryMs): Promise<void> {
     owner = key.user;
     store("owner", { id: owner });
     // Where the browser stores nothing, it is said when something is typed.
-    if (!vault) await readStored(key).catch(() => {});
+    if (!vault) await readOnce(key);
   } else if (isLoggedIn.value)
     setTimeout(() => void begin(Math.min(againMs * 2, maxRetryMs)), againMs);
   takeOver();
@@ -150,6 +150,16 @@ async function giveUpTab(): Promise<void> {
   isLeaving.value = true;
   forgetStored();
   location.reload();
+}
+
+let reading: Promise<void> | undefined;
+
+/** A login may be seen twice while the page loads: the second reading would take the first one's tab for another. */
+function readOnce(key: StoreKey): Promise<void> {
+  reading ??= readStored(key)
+    .catch(() => {})
+    .finally(() => (reading = undefined));
+  return reading;
 }
 
 async function readStored(key: StoreKey): Promise<void> {
