@@ -167,7 +167,8 @@ export class Interpreters {
   /** Rejects with the last lines that npm has written. */
   #npm(args: string[], cwd: string, timeout = installTimeoutMs): Promise<void> {
     const { npmCli = "", npmConfig } = this.#options;
-    const settings = npmConfig ? ["--globalconfig", npmConfig] : [];
+    // Errors are reported, also by a platform that `npm --silent` has started.
+    const settings = ["--loglevel=error", ...(npmConfig ? ["--globalconfig", npmConfig] : [])];
     const options = { cwd, timeout, maxBuffer: 1024 * 1024 };
     return new Promise((resolve, reject) => {
       const done = (error: ExecFileException | null, _stdout: string, stderr: string) => {
