@@ -53,6 +53,7 @@ test("a broken change says where and why, the old version answers, and a repair 
   const { page, complaints } = await user.open("/functions/default/fragile");
   await type(page, "Source of fragile", "module.exports = {\n  main() {\n    return (;\n  },\n};");
   await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByRole("button", { name: "Apply all the same" }).click();
   await page
     .getByRole("heading", { name: /The new version does not run; version 1 still serves/ })
     .waitFor();
