@@ -69,7 +69,7 @@ test("schedules are added, suspended and run, and calls are seen and cancelled",
   await user.shot(page, "call");
   await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
   await schedule.getByRole("button", { name: "Suspend" }).click();
-  await schedule.getByText("suspended").waitFor();
+  await schedule.locator(".state", { hasText: "suspended" }).waitFor();
   expect(await platform.k("get function nightly -o jsonpath={.spec.schedules[0].suspend}")).toBe(
     "true",
   );
