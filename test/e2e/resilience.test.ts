@@ -49,8 +49,8 @@ describe("kill -9", () => {
         );
         if (code === 0) acknowledged.add(name);
       });
-      // Each round dies a little later: with the first apply stored, with the first builds under way, ...
-      while (acknowledged.size < before + round) await pause(2);
+      // Each round dies a little later: with the first applies stored, with the first builds under way, ...
+      while (acknowledged.size < before + Math.min(round + 1, applies.length)) await pause(2);
       await pause(round * 60);
       await platform.kill();
       await Promise.all(applies);
