@@ -208,7 +208,7 @@ def _prepare_path(settings: Settings) -> None:
     try:
         os.chdir(settings.directory)
     except OSError:
-        pass  # importing tells better what is missing
+        pass  # the import itself reports what is missing
     from .stand_ins import install
 
     install(settings)

@@ -61,7 +61,7 @@ def _own_names(directory: str) -> frozenset[str]:
         with os.scandir(directory) as entries:
             names = {entry.name.partition(".")[0] for entry in entries}
     except OSError:
-        return frozenset()  # importing tells better what is missing
+        return frozenset()  # the import itself reports what is missing
     found = names & sys.stdlib_module_names - {*sys.builtin_module_names, _LOADED_AT_START}
     return frozenset(name for name in found if not _imp.is_frozen(name) and _is_module(name, directory))
 

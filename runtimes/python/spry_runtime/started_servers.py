@@ -31,7 +31,7 @@ class ServerStarted(BaseException):
 
 
     def came_from(self, function) -> bool:
-        """Whether this function starts the server: it is no handler then."""
+        """Whether this function starts the server; it is not a handler then."""
         trace, code = self.__traceback__, getattr(function, "__code__", None)
         while trace is not None and trace.tb_frame.f_code is not code:
             trace = trace.tb_next

@@ -1,4 +1,4 @@
-/** With which key a browser encrypts what its user types: without a login of the same user on the same platform, nobody reads it. */
+/** The keys by which browsers encrypt what their users type: only a login of the same user on the same platform gives the key again. */
 import { createHmac } from "node:crypto";
 import { type Transport, transportOrigin } from "@spry/kube";
 import { RequestError } from "./http.ts";
@@ -7,7 +7,7 @@ import { RequestError } from "./http.ts";
 export interface DraftKey {
   /** The uid of the namespace `kube-system`; empty for users who may not read it, whose key differs by platform all the same. */
   platform: string;
-  /** Of the user, and nobody else's; a reader of the browser's storage does not learn who that is. */
+  /** Names the user without revealing who it is to a reader of the browser's storage. */
   user: string;
   /** 32 bytes in base64. */
   key: string;
@@ -16,7 +16,7 @@ export interface DraftKey {
 const timeoutMs = 10_000;
 const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
 
-/** @param secret of this installation. Whoever logs in as the same user gets the same key for as long as it is the same. */
+/** @param secret of this installation. Each login of a user gets the same key until the secret changes. */
 export async function draftKeyOf(transport: Transport, secret: string | Buffer): Promise<DraftKey> {
   const [user, system] = await Promise.all([
     read(transport, "/apis/authentication.k8s.io/v1/selfsubjectreviews", {

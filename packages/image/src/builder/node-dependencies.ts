@@ -30,7 +30,7 @@ export interface NodeDependencyOptions {
   /** With the devDependencies. */
   withDev?: boolean;
   monorepo?: Monorepo | undefined;
-  /** Code that has changed is no reason to install again: its author sees what its own scripts make. */
+  /** A change of code alone does not install again: the directory already has what its own scripts have made. */
   codeIsStable?: boolean;
   /** Gets a line about each package that is installed though it is not declared. */
   report?: ((line: string) => void) | undefined;

@@ -28,7 +28,7 @@ export interface RegistryClientOptions {
   credentials?: (host: string) => Credentials | undefined | Promise<Credentials | undefined>;
   /** Certificates (PEM) of private authorities by host, such as from `readCertificates`. */
   certificates?: (host: string) => string | undefined;
-  /** Certificates (PEM) of an authority to trust at all hosts; unlike those by host, they are no reason to speak TLS on loopback. */
+  /** Certificates (PEM) of an authority to trust at all hosts; unlike those by host, they do not make loopback speak TLS. */
   authority?: string | undefined;
   /** Hosts that are spoken to without TLS, besides those on loopback. Default none. */
   plain?: readonly string[];

@@ -59,7 +59,7 @@ export class OutdatedPods {
   async #replaceAll(controller: string, outdated: readonly Pod[], signal: AbortSignal) {
     const { clock } = this.#options;
     const serving = this.#serving(controller);
-    // What serves nobody goes first.
+    // Pods that are not ready go first.
     const inOrder = outdated.toSorted((a, b) => Number(isReady(a)) - Number(isReady(b)));
     for (const pod of inOrder) {
       const last = clock.elapsed() + replacementMs;
